@@ -25,6 +25,7 @@ _NAMES = {
     "moe_ffn": ("moe_ffn", "moe_ffn_hidden"),
     "params_b": ("params_b_exact", "params_b"),
 }
+_LETTER_AND_DIGIT = re.compile(r"^([a-z]+)(\d)")
 _NUMBERS_IN = re.compile(r"\d+")
 #: Words that say a kind of attention that the formulas have.
 _ATTENTION = frozenset({"mha", "gqa", "mqa", "mla", "full", "sliding", "window", "linear", "sparse", "dsa", "hybrid"})
@@ -76,9 +77,14 @@ def catalogued(catalogue: Catalogue) -> dict[str, NamedModel]:
 
 
 def find(name: str, *tables: Mapping[str, NamedModel]) -> NamedModel | None:
-    """Return the model of the first table that has it."""
-    plain = plain_name(name)
-    return next((table[plain] for table in tables if plain in table), None)
+    """Return the model of the first table that has it, with or without its publisher and the hyphen of `llama-2`."""
+    whole = plain_name(name)
+    bare = plain_name(name.rpartition("/")[2])
+    for plain in dict.fromkeys((whole, bare, _LETTER_AND_DIGIT.sub(r"\1-\2", bare))):
+        found = next((table[plain] for table in tables if plain in table), None)
+        if found is not None:
+            return found
+    return None
 
 
 def _number(cells: Mapping[str, str], *names: str, default: float = 0.0) -> float:

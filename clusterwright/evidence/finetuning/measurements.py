@@ -19,6 +19,7 @@ from clusterwright.evidence.reading import Read, read_rows
 from clusterwright.evidence.rows import Cells, NotPublishedError, WrongCellError
 from clusterwright.sizing.finetuning import configuration
 from clusterwright.sizing.finetuning.calibration import BENCHMARK, MEMORY, THROUGHPUT, TIME_TO_TRAIN
+from clusterwright.sizing.finetuning.columns import DEVICE, RESERVED, TENSORS
 from clusterwright.sizing.finetuning.configuration import (
     ADAPTER,
     ALWAYS,
@@ -199,6 +200,7 @@ def _row(row: Cells, identity: str, *, kind: str, facts: _Known) -> Measurement:
         streamed=options.streamed,
         host_states=options.host_states,
         host_activations=options.host_activations,
+        memory_counted=_counted(row),
         assumed=tuple(assumed),
     )
 
@@ -261,7 +263,8 @@ def _precision(row: Cells, method: str, accelerator: Accelerator, practice: Prac
     """Return the format of the base weights.
 
     Raises:
-        WrongCellError: QLoRA with a format that it does not have, or a format that nobody knows.
+        NotPublishedError: nobody knows the format.
+        WrongCellError: QLoRA has no such format.
     """
     text = row.text("quant").lower()
     choices = text.split(" (")[0].split(" or ")
@@ -281,7 +284,7 @@ def _precision(row: Cells, method: str, accelerator: Accelerator, practice: Prac
         return "nf4-dq"
     spoken = next((found for part, found in _FORMATS if part in text), "")
     if not spoken:
-        raise WrongCellError(f"column quant: {text!r} is no format of weights")
+        raise NotPublishedError(f"no format of weights {row.text('quant')} is known")
     if method == QLORA and spoken not in QLORA_FORMATS:
         raise WrongCellError(
             f"column quant: QLoRA has no {spoken}; give one of {', '.join(QLORA_FORMATS)}, or the method lora"
@@ -376,6 +379,14 @@ def _benchmark(row: Cells, method: str, assumed: list[str]) -> str:
         return ""
     assumed.append(f"samples to the target of {BENCHMARK}")
     return BENCHMARK
+
+
+def _counted(row: Cells) -> int:
+    """Return how memory is counted: as tensors unless the row says something else."""
+    text = row.text("mem_kind").lower()
+    if "smi" in text or "device" in text or "driver" in text:
+        return DEVICE
+    return RESERVED if "reserv" in text else TENSORS
 
 
 def _top(row: Cells) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from clusterwright import assets
 from clusterwright.sizing.columns import Array, Values
-from clusterwright.sizing.finetuning.columns import Factors
+from clusterwright.sizing.finetuning.columns import DEVICE, RESERVED, Factors
 from clusterwright.sizing.finetuning.configuration import Columns, Configuration
 from clusterwright.sizing.finetuning.memory import peak
 from clusterwright.sizing.finetuning.throughput import minutes_to_target, tokens_per_s
@@ -76,7 +76,11 @@ def formulas(columns: Columns, given: Mapping[str, Array], *, samples: Values) -
     """
     factors = factors_of(given)
     task = columns.task
-    memory = peak(columns.model, task, factors).total() / 1e9
+    held = peak(columns.model, task, factors)
+    counted = np.asarray(task.memory_counted)
+    memory = (
+        np.select([counted == RESERVED, counted == DEVICE], [held.reserved(), held.on_device()], held.total()) / 1e9
+    )
     rate = tokens_per_s(columns.model, columns.device, task, factors)
     trained = np.asarray(task.inference) == 0
     rate = np.where(trained, rate, np.nan) * np.exp(given["throughput_scale"])

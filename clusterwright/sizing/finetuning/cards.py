@@ -25,8 +25,6 @@ from clusterwright.sizing.serving.calibration import logarithms, memberships_of
 from clusterwright.workload.inference import NamedModel
 
 COUNTS = (1, 2, 4, 8)
-#: Of driver and libraries on one card; training over many nodes is charged more (`training.practice.CONTEXT_BYTES`).
-_CONTEXT_BYTES = 2.0**30
 #: Moments in eight bits, two for each weight (arXiv 2110.02861).
 _EIGHT_BIT_MOMENTS = 2.0
 
@@ -117,6 +115,6 @@ def _run(base: Configuration, method: str, precision: str, moments: float | None
 def _needed(runs: Sequence[Configuration], calibration: Calibration) -> Array:
     columns = columns_of(runs)
     given = logarithms(memberships_of([levels_of(run) for run in runs]), calibration.fitted, names=NAMES)
-    memory = peak(columns.model, columns.task, factors_of(given)).on_device(context_bytes=_CONTEXT_BYTES)
+    memory = peak(columns.model, columns.task, factors_of(given)).on_device()
     found: Array = memory * np.exp(given["memory_scale"])
     return found

@@ -9,6 +9,9 @@ import numpy as np
 
 from clusterwright.sizing.columns import Values
 
+#: How memory is counted: tensors, what the allocator holds, what the device shows.
+TENSORS, RESERVED, DEVICE = range(3)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
@@ -36,6 +39,7 @@ class Task:
             kernels.
         logit_bytes: per logit.
         inference: 1 where nothing is trained.
+        memory_counted: of `TENSORS`, `RESERVED`, `DEVICE`: how memory is counted where it is measured.
     """
 
     gpus: Values
@@ -65,6 +69,7 @@ class Task:
     eager: Values
     logit_bytes: Values
     inference: Values = 0.0
+    memory_counted: Values = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from clusterwright import assets
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.sizing.columns import Array
-from clusterwright.sizing.finetuning.columns import Factors, Task, task_columns
+from clusterwright.sizing.finetuning.columns import TENSORS, Factors, Task, task_columns
 from clusterwright.sizing.finetuning.memory import STORED, WEIGHT_BYTES, PeakMemory, lora_parameters, peak
 from clusterwright.sizing.serving.columns import ServingDevice, stacked
 from clusterwright.sizing.serving.configuration import device_of
@@ -81,6 +81,7 @@ class Configuration:
         trained_parameters: beside frozen weights, None for what rank and targets give.
         optimizer_bytes, logit_bytes, compiled, recompute: of the options, None for the practice's.
         streamed: optimizer in the backward pass; host_states, host_activations: kept in host memory.
+        memory_counted: of `columns.TENSORS`, `RESERVED`, `DEVICE`.
         assumed: sentences on what nobody stated.
     """
 
@@ -106,6 +107,7 @@ class Configuration:
     streamed: bool = False
     host_states: bool = False
     host_activations: bool = False
+    memory_counted: int = TENSORS
     assumed: tuple[str, ...] = ()
 
     @property
@@ -255,6 +257,7 @@ def task_of(row: Configuration) -> Task:
         eager=float(not compiled),
         logit_bytes=practice.logit_bytes if row.logit_bytes is None else row.logit_bytes,
         inference=float(row.method == INFERENCE),
+        memory_counted=float(row.memory_counted),
     )
 
 

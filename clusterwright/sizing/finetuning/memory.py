@@ -34,6 +34,8 @@ WEIGHT_BYTES = MappingProxyType(
 #: Formats that a frozen weight is only stored in, and unpacked to 16 bits for every multiplication.
 STORED = frozenset({"nf4", "nf4-dq", "int4", "int8"})
 _WORKING_BYTES = 2.0
+#: Of driver and libraries on one card; training over many nodes is charged more (`training.practice.CONTEXT_BYTES`).
+CONTEXT_BYTES = 2.0**30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,10 +56,14 @@ class PeakMemory:
         total: Array = kept + self.activations + self.logits + self.buffers
         return total
 
-    def on_device(self, *, context_bytes: float) -> Array:
-        """Return what the device shows: tensors, what the allocator loses of those that come and go, the context."""
-        total: Array = self.total() + FRAGMENTATION * (self.activations + self.logits + self.buffers) + context_bytes
+    def reserved(self) -> Array:
+        """Return what the allocator holds: tensors, and what it loses of those that come and go."""
+        total: Array = self.total() + FRAGMENTATION * (self.activations + self.logits + self.buffers)
         return total
+
+    def on_device(self, *, context_bytes: float = CONTEXT_BYTES) -> Array:
+        """Return what the device shows: what the allocator holds, and the context."""
+        return self.reserved() + context_bytes
 
 
 def lora_parameters(*, rank: Values, inputs: Values, outputs: Values) -> Values:

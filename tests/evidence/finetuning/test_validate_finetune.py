@@ -134,7 +134,6 @@ def test_samples_per_second_count_as_tokens_per_second_and_accelerator(
         ({"method": "qlora", "quant": "fp8"}, "QLoRA has no fp8"),
         ({"method": "lora r5000"}, "rank 5000"),
         ({"method": "lora r0"}, "rank 0"),
-        ({"quant": "gold"}, "'gold'"),
         ({"micro_batch": "-2"}, "micro_batch"),
         ({"seq": "long"}, "seq"),
         ({"measured_peak_gb": "x"}, "measured_peak_gb"),
@@ -153,11 +152,14 @@ def test_a_wrong_row_is_named_with_its_line_and_ends_with_exit_code_2(
 
 def test_what_nobody_knows_is_not_expressed_with_its_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An unknown model, accelerator or method is left out with the reason, and the exit code is 0."""
-    odd = [{**RUN, "model": "Nobody-1B"}, {**RUN, "gpu": "abacus"}, {**RUN, "method": "prayer"}, RUN]
+    odd = [
+        {**RUN, "model": "Nobody-1B"}, {**RUN, "gpu": "abacus"}, {**RUN, "method": "prayer"}, {**RUN, "quant": "gold"},
+        RUN,
+    ]  # fmt: skip
     code, found = _run(_write(tmp_path / "r.csv", odd), capsys)
     assert code == 0
-    assert [row["id"] for row in found["not_expressed"]] == ["L2", "L3", "L4"]
-    for word, row in zip(("Nobody-1B", "abacus", "prayer"), found["not_expressed"], strict=True):
+    assert [row["id"] for row in found["not_expressed"]] == ["L2", "L3", "L4", "L5"]
+    for word, row in zip(("Nobody-1B", "abacus", "prayer", "gold"), found["not_expressed"], strict=True):
         assert word in row["reason"]
 
 
@@ -199,6 +201,24 @@ def test_a_table_of_cumulative_options_continues_the_row_above(
     memory = [float(row["predicted"]) for row in _predictions(tmp_path / "out.csv") if row["metric"] == "memory"]
     assert memory == sorted(memory, reverse=True)
     assert len(set(memory)) == len(memory)
+
+
+def test_memory_is_counted_as_the_row_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The allocator holds more than tensors take, and the device shows 1 GiB of context besides."""
+    rows = [{**RUN, "mem_kind": kind} for kind in ("", "reserved", "nvidia-smi")]
+    _run(_write(tmp_path / "r.csv", rows), capsys, out=tmp_path / "out.csv")
+    found = [float(row["predicted"]) for row in _predictions(tmp_path / "out.csv") if row["metric"] == "memory"]
+    assert found[0] < found[1]
+    assert found[2] - found[1] == pytest.approx(1.0737, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["meta-llama/Llama-2-70b-hf", "llama2-70b", "Llama-2-70B-chat"])
+def test_a_model_is_found_with_its_publisher_and_without_a_hyphen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Names of one model lead to one model."""
+    code, found = _run(_write(tmp_path / "r.csv", [{**BENCHMARK, "model": name}]), capsys)
+    assert (code, found["predicted"]) == (0, 1)
 
 
 def test_rows_that_ran_and_are_told_not_to_fit_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
