@@ -12,7 +12,7 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.kubernetes.cluster import KubernetesCluster
 from clusterwright.outputs.page_parts import Cell, Chart, Table
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text
 from clusterwright.units import percent
 
 
@@ -84,15 +84,23 @@ def reason(option: Option) -> str:
     )
 
 
+def goal(plan: Plan) -> str:
+    """Return what the chosen sizes meet, as part of a sentence."""
+    days = plan.goals.finish_within_days
+    if days is None:
+        return "no goal for time"
+    return f"the goal of {days_text(days)} at {percent(plan.goals.confidence)} confidence"
+
+
 def cluster_table(plan: Plan) -> Table:
     """Return how each target does the work: the figures of its kind, and what limits it."""
-    names = [name for name, _ in plan.options[0].key_figures]
+    names = list(dict.fromkeys(name for option in plan.options for name, _ in option.key_figures))
     return Table(
         columns=("Where", *names, "Useful share of time", "Limited by"),
         rows=tuple(
             (
                 Cell(text=capital(NAME_OF_TARGET[option.target])),
-                *(Cell(text=value) for _, value in option.key_figures),
+                *(Cell(text=dict(option.key_figures).get(name, "–")) for name in names),
                 Cell(text=percent(option.goodput)),
                 Cell(text="; ".join(option.limited_by) or "–"),
             )
@@ -108,7 +116,7 @@ class KindOutputs:
 
     Attributes:
         arrangement: how a cluster does the work, in a line; arrangement_title: of its column.
-        reason: why a cluster is the answer for its target, in a line.
+        reason: why a cluster is the answer for its target, in a line; goal: what sizes had to meet, in a sentence.
         band_source: where the band of days comes from, as a sentence; empty where no page says so.
         useful_hour: what a useful GPU-hour is; terms: words of the kind's own sections with what they mean.
         cluster_table, cluster_charts: of the report's section on the cluster.
@@ -125,6 +133,7 @@ class KindOutputs:
     arrangement: Callable[[Option], str] = limits
     arrangement_title: str = "limits"
     reason: Callable[[Option], str] = reason
+    goal: Callable[[Plan], str] = goal
     band_source: str = ""
     useful_hour: str = "one whose work is kept"
     terms: Sequence[tuple[str, str]] = (

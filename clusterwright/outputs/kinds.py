@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from clusterwright.outputs.kind import KindOutputs
+from clusterwright.outputs.serving.outputs import SERVING
 from clusterwright.outputs.training.outputs import TRAINING
 from clusterwright.plan.record import Plan
 
 #: What a kind without parts of its own gets.
 COMMON = KindOutputs()
-KINDS: Mapping[str, KindOutputs] = {"train": TRAINING}
+KINDS: Mapping[str, KindOutputs] = {"train": TRAINING, "serve": SERVING}
 
 
 def outputs_of(plan: Plan) -> KindOutputs:

@@ -25,7 +25,6 @@ from clusterwright.plan.text.words import (
     answer_lines,
     band_text,
     capital,
-    days_text,
     term_text,
 )
 from clusterwright.plan.work import work_text
@@ -96,21 +95,16 @@ def _asked(plan: Plan) -> list[str]:
 
 
 def _reasons(plan: Plan) -> list[str]:
-    goal = (
-        f"the goal of {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)} confidence"
-        if plan.goals.finish_within_days is not None
-        else "no goal for time"
-    )
+    kind = outputs_of(plan)
     lines = [
         (
-            f"Per target, of the cluster sizes that meet {goal} and that no other beats in both nodes and calendar "
-            f"days, the cheapest was taken: by the cash of one {plan.workload.unit.name} where it is rented, by the "
-            "present value of the horizon's work where it is owned or committed."
+            f"Per target, of the cluster sizes that meet {kind.goal(plan)} and that no other beats in both nodes and "
+            f"calendar days, the cheapest was taken: by the cash of one {plan.workload.unit.name} where it is rented, "
+            "by the present value of the horizon's work where it is owned or committed."
         ),
         "",
     ]
-    reason = outputs_of(plan).reason
-    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {reason(option)}" for option in plan.options]
+    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {kind.reason(option)}" for option in plan.options]
     for entry in plan.breakevens:
         owned, rented = (NAME_OF_TARGET[key.split("/")[0]] for key in (entry.owned_key, entry.rented_key))
         when = f"month {entry.months:.0f}" if entry.months is not None else f"no breakeven ({entry.reason})"

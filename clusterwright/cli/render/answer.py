@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clusterwright.cli.render.caveats import caveat_details, caveats_line
-from clusterwright.cli.render.serving import goal_text, limit_lines, memory_bar, service_lines
+from clusterwright.cli.render.serving import limit_lines, memory_bar, service_lines
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
 from clusterwright.explain.records import Explanation
@@ -29,6 +29,7 @@ from clusterwright.plan.text.ranking import (
     reason_lines,
     share_text,
 )
+from clusterwright.plan.text.serving import goal_text
 from clusterwright.plan.text.words import (
     NAME_OF_TARGET,
     answer_lines,
@@ -119,7 +120,7 @@ def _heading(plan: Plan) -> str:
     if plan.goals.finish_within_days is not None:
         goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)}"
     if isinstance(plan, ServingPlan):
-        goal = goal_text(plan.goals)
+        goal = f" · {goals}" if (goals := goal_text(plan.goals)) else ""
     parts = (plan.name, work.model_name, work.amount_text, work.precision)
     return f"{' · '.join(part for part in parts if part)}{goal}"
 

@@ -1,0 +1,37 @@
+"""The parts of deliverables that only serving has, in one record."""
+
+from clusterwright.outputs.kind import KindOutputs
+from clusterwright.outputs.serving.report import TERMS, cluster_charts, cluster_table
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.serving.record import serving_option, serving_plan
+from clusterwright.plan.text.serving import banded_text, goal_text, replicas_text
+
+
+def _replicas(option: Option) -> str:
+    return replicas_text(serving_option(option))
+
+
+def _reason(option: Option) -> str:
+    chosen = serving_option(option)
+    return (
+        f"{replicas_text(chosen)}; first token {banded_text(chosen.first_token_s)}, per token "
+        f"{banded_text(chosen.time_per_token_s)}; {chosen.in_flight:,.0f} requests in flight on each at the peak, "
+        f"{chosen.most_in_flight:,} fit; limited by {', '.join(option.limited_by)}; {chosen.level_text}."
+    )
+
+
+def _goal(plan: Plan) -> str:
+    goals = goal_text(serving_plan(plan).goals)
+    return f"the goals ({goals})" if goals else "no goal for latency"
+
+
+SERVING = KindOutputs(
+    arrangement=_replicas,
+    arrangement_title="replicas",
+    reason=_reason,
+    goal=_goal,
+    useful_hour="one in which the service is kept up",
+    terms=TERMS,
+    cluster_table=cluster_table,
+    cluster_charts=cluster_charts,
+)

@@ -1,0 +1,105 @@
+"""The report's section on a cluster that serves: replicas, latencies, tokens, and what memory holds."""
+
+from collections.abc import Sequence
+
+from clusterwright.outputs.drawing.bar_chart import bar_chart
+from clusterwright.outputs.drawing.charts import GREY, PALETTE, Bar, Segment
+from clusterwright.outputs.page_parts import Cell, Chart, Table
+from clusterwright.plan.record import Plan
+from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
+from clusterwright.plan.text.money import told, told_code
+from clusterwright.plan.text.serving import replica_text, time_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital
+from clusterwright.sizing.serving.search import Predicted
+
+#: Words of the section, with what they mean.
+TERMS = (
+    ("First token, time per token", "from a request to the first token of its answer; from one token to the next."),
+    (
+        "Replica",
+        "one copy of the model on its accelerators; all share the traffic, and spare ones stand for those lost.",
+    ),
+    (
+        "TP, PP, EP, DP",
+        "how many accelerators share a layer, form a pipeline of layers, share experts, split attention.",
+    ),
+)
+_MEMORY = (
+    ("weights", "weights", PALETTE[0]),
+    ("keys and values", "cache_pool", PALETTE[3]),
+    ("reserve", "reserved", PALETTE[5]),
+    ("left to others", "unused", GREY),
+)
+_UNKNOWN = "unknown"
+
+
+def cluster_table(plan: Plan) -> Table:
+    """Return how each target serves: replicas, layout, latencies at the goals' percentile, tokens and their price."""
+    serves = serving_plan(plan)
+    at = f"P{serves.goals.percentile:g}"
+    return Table(
+        columns=(
+            "Where", "Replicas", "Layout of each", "Requests in flight, each", f"First token, {at}",
+            f"Time per token, {at}", "Output tokens/s at the peak", f"{told_code()} per million output tokens",
+            "Limited by",
+        ),
+        rows=tuple(_row(option) for option in serves.options),
+        numeric=frozenset({1, 3, 4, 5, 6, 7}),
+    )  # fmt: skip
+
+
+def _row(option: ServingOption) -> tuple[Cell, ...]:
+    price = option.usd_per_million_tokens
+    spare = f"{option.spare_replicas} spare" if option.spare_replicas else ""
+    band = "" if price.output_low is None or price.output_high is None else (
+        f"{told(price.output_low):.2f} to {told(price.output_high):.2f}"
+    )  # fmt: skip
+    return (
+        Cell(text=capital(NAME_OF_TARGET[option.target])),
+        Cell(text=f"{option.replicas:,}", detail=spare),
+        Cell(text=f"{option.layout.gpus} × {option.accelerator_name}", detail=replica_text(option.layout)),
+        Cell(text=f"{option.in_flight:,.0f}", detail=f"{option.most_in_flight:,} fit"),
+        _latency(option.first_token_s),
+        _latency(option.time_per_token_s),
+        Cell(text=f"{option.output_tokens_per_s.value:,.0f}"),
+        Cell(text=_UNKNOWN if price.output is None else f"{told(price.output):.2f}", detail=band),
+        Cell(text="; ".join(option.limited_by)),
+    )
+
+
+def _latency(figure: Predicted) -> Cell:
+    return Cell(text=time_text(figure.value), detail=f"{time_text(figure.low)} to {time_text(figure.high)}")
+
+
+def cluster_charts(plan: Plan) -> Sequence[Chart]:
+    """Return what the memory of an accelerator holds, of every target."""
+    return (
+        Chart(
+            svg=memory_chart(serving_plan(plan)),
+            caption=(
+                "Memory of one accelerator of a replica, GB (1e9 bytes): weights, the pool of keys and values that "
+                "requests share, what the framework keeps, and what it leaves to others."
+            ),
+        ),
+    )
+
+
+def memory_chart(plan: ServingPlan) -> str:
+    """Return a stacked bar of one accelerator's memory per target; GB are 1e9 bytes."""
+    bars = []
+    for option in plan.options:
+        sizes = [(name, getattr(option.replica_memory, field) / 1e9, colour) for name, field, colour in _MEMORY]
+        held = sum(size for _, size, _ in sizes)
+        segments = tuple(
+            Segment(name=name, size=size, text=f"{size:.2f} GB", colour=colour, inside=f"{size:.1f}")
+            for name, size, colour in sizes
+            if size > 0
+        )
+        bars.append(
+            Bar(
+                label=NAME_OF_TARGET[option.target],
+                segments=segments,
+                text=f"{option.replica_memory.cache_pool / 1e9:.1f} of {held:.1f} GB for keys and values",
+            )
+        )
+    return bar_chart(title="Memory of an accelerator", bars=bars, unit="GB per accelerator")

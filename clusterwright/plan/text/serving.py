@@ -1,0 +1,56 @@
+"""The numbers of a service as words, the same wherever they are shown: latencies, goals, replicas."""
+
+from clusterwright.plan.serving.record import ServingGoals, ServingOption
+from clusterwright.sizing.serving.search import Predicted, ReplicaLayout
+from clusterwright.units import percent
+
+_SECOND = 1.0
+
+
+def time_text(seconds: float) -> str:
+    """Return a latency in words.
+
+    >>> time_text(1.234), time_text(0.0287)
+    ('1.23 s', '28.7 ms')
+    """
+    return f"{seconds:.3g} s" if seconds >= _SECOND else f"{seconds * 1e3:.3g} ms"
+
+
+def banded_text(figure: Predicted) -> str:
+    """Return a latency with its band."""
+    return f"{time_text(figure.value)} ({time_text(figure.low)} to {time_text(figure.high)})"
+
+
+def replica_text(layout: ReplicaLayout) -> str:
+    """Return a replica's layout in the field's shorthand.
+
+    >>> replica_text(ReplicaLayout(gpus=16, tensor=8, pipeline=2, expert=8, spread_attention=False))
+    'TP 8 × PP 2, EP 8'
+    """
+    parts = f"TP {layout.tensor}"
+    if layout.spread_attention:
+        parts = f"attention DP {layout.gpus}"
+    if layout.pipeline > 1:
+        parts += f" × PP {layout.pipeline}"
+    return parts + (f", EP {layout.expert}" if layout.expert > 1 else "")
+
+
+def goal_text(goals: ServingGoals) -> str:
+    """Return what the service must meet; empty without a goal."""
+    parts = [
+        *(["first token " + time_text(goals.first_token_s)] if goals.first_token_s is not None else []),
+        *(["per token " + time_text(goals.time_per_token_s)] if goals.time_per_token_s is not None else []),
+    ]
+    if not parts:
+        return ""
+    return f"{', '.join(parts)} at P{goals.percentile:g}, {percent(goals.confidence)} confidence"
+
+
+def replicas_text(option: ServingOption) -> str:
+    """Return the replicas of a cluster, each with its accelerators and layout."""
+    spare = f" and {option.spare_replicas} spare" if option.spare_replicas else ""
+    count = "1 replica" if option.replicas == 1 else f"{option.replicas:,} replicas"
+    idle = f", {option.idle_gpus} idle" if option.idle_gpus else ""
+    return (
+        f"{count}{spare}, each {option.layout.gpus} × {option.accelerator_name} ({replica_text(option.layout)}){idle}"
+    )

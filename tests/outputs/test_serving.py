@@ -1,0 +1,68 @@
+"""Deliverables of a service: what only serving has stands in its section, and all else is as for any kind."""
+
+import html
+import re
+
+import pytest
+
+from clusterwright import assets
+from clusterwright.blueprint.load import load
+from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.outputs.deliverables import cloud_files
+from clusterwright.outputs.report.page import report_html
+from clusterwright.outputs.serving.report import cluster_table
+from clusterwright.outputs.summary import readme
+from clusterwright.plan.decide import decide
+from clusterwright.plan.facts import Facts
+from clusterwright.plan.serving.record import ServingPlan, serving_plan
+
+FACTS = Facts.open()
+
+
+@pytest.fixture(scope="module")
+def plan() -> ServingPlan:
+    """The shipped plan of a service."""
+    loaded = load(assets.root() / "blueprints" / "serve-llama3-70b.yaml")
+    resolved = resolve(loaded.blueprint, FACTS.catalogue)
+    assert isinstance(resolved, Resolved), resolved
+    return serving_plan(decide(loaded.blueprint, resolved, FACTS))
+
+
+def test_the_section_on_the_cluster_has_replicas_latencies_and_tokens(plan: ServingPlan) -> None:
+    """Each target has a row with the figures of its option; prices per million tokens are those of the plan."""
+    table = cluster_table(plan)
+    assert len(table.rows) == len(plan.options)
+    for row, option in zip(table.rows, plan.options, strict=True):
+        cells = dict(zip(table.columns, row, strict=True))
+        assert cells["Replicas"].text == f"{option.replicas:,}"
+        assert cells["Output tokens/s at the peak"].text == f"{option.output_tokens_per_s.value:,.0f}"
+        price = option.usd_per_million_tokens.output
+        shown = cells["USD per million output tokens"].text
+        assert shown == ("unknown" if price is None else f"{price:.2f}")
+
+
+def test_the_report_of_a_service_speaks_of_months_and_never_of_a_run(plan: ServingPlan) -> None:
+    """What a month of service costs stands where training has a run; MFU, steps and layouts of training are absent."""
+    page = report_html(plan)
+    shown = html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<style>.*?</style>", "", page)))
+    assert "Share of a month" in shown
+    assert "Time per token, P" in shown
+    assert 'aria-label="Memory of an accelerator"' in page
+    assert re.findall(r"(?i)\b(?:this|a|one|per) runs?\b|\bmfu\b|optimizer|gradients|micro-batch", shown) == []
+
+
+def test_the_readme_says_which_replicas_and_goals(plan: ServingPlan) -> None:
+    """Its reasons name replicas and latencies with their bands, and the goals that sizes had to meet."""
+    text = readme(plan)
+    assert "of the cluster sizes that meet the goals (first token" in text
+    assert f"{plan.options[0].replicas:,} replicas" in text
+    assert "a month of service" in text
+
+
+def test_a_clouds_stack_says_what_it_serves_with(plan: ServingPlan) -> None:
+    """The project's page names the replicas; no files of a job that trains are beside it."""
+    written = cloud_files(plan, plan.options[0], FACTS.catalogue)
+    page = written["README.md"].content.decode()
+    assert f"{plan.options[0].replicas:,} replicas" in page
+    assert "One month takes" in page
+    assert not any("train" in name for name in written if name.startswith("launch"))
