@@ -10,7 +10,7 @@ from typing import Any
 
 from clusterwright.blueprint.document import parse
 from clusterwright.catalog.records import Instance
-from clusterwright.checks.preflight.pods import ACCELERATORS
+from clusterwright.checks.preflight.pods import ACCELERATORS, quotas_below_a_job
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
 from clusterwright.checks.preflight.shell import Line, is_script, lines
 from clusterwright.checks.preflight.subject import Subject
@@ -59,6 +59,10 @@ def jobs_fit(subject: Subject) -> Iterator[Outcome]:
         elif name.endswith((".yaml", ".yml")):
             found += _manifest(instance, name, content)
             looked_at += 1
+    for file, line, message, fix in quotas_below_a_job(subject):
+        looked_at += 1
+        place = Place(file=file, line=line, column=1 if line else 0)
+        yield Outcome(status="FAIL", message=f"{file.rpartition('/')[2]} {message}", fix=fix, place=place)
     for one in found:
         place = Place(file=subject.project.shown(one.file), line=one.line, column=1 if one.line else 0)
         yield Outcome(status=one.status, message=f"{one.file} {one.message}", fix=one.fix, place=place)
@@ -88,8 +92,8 @@ def _script(subject: Subject, instance: Instance, name: str, content: str) -> It
             status="WARN",
         )
     ranks = whole(options.get("nnodes"))
-    if count is not None and ranks is not None and ranks > count:
-        message = f"starts on {ranks} nodes, but asks for {count}"
+    if count is not None and ranks is not None and ranks != count:
+        message = f"starts on {ranks} nodes (--nnodes), but asks for {count}"
         yield Found(file=name, line=at["nnodes"], message=message, fix=f"--nnodes={count}")
     yield from _layout(instance, name, options, at, ranks or count)
     for variable, value in needed(instance).items():
@@ -279,6 +283,10 @@ def _pods(instance: Instance, name: str, line: int, value: Any, *, several: bool
             yield from _pods(instance, name, line, one, several=several)
     if not isinstance(value, dict):
         return
+    at_once, all_ = (whole(value.get(key)) for key in ("parallelism", "completions"))
+    if value.get("completionMode") == "Indexed" and at_once is not None and all_ is not None and at_once != all_:
+        message = f"has parallelism {at_once} and {all_} completions: pods that talk to each other wait for the rest"
+        yield Found(file=name, line=line, message=message, fix=f"parallelism: {all_}")
     counts = (whole(value.get(key)) for key in ("parallelism", "completions", "replicas", "numNodes", "minMember"))
     several = several or any(count is not None and count > 1 for count in counts)
     limits = value["resources"].get("limits") if isinstance(value.get("resources"), dict) else None

@@ -27,6 +27,9 @@ _OPTION = re.compile(
 _LOGIN = re.compile(r"\bcurl\b.*\s(?:-u|--user)[= ]?[\"']?[^\s\"':$]+:([^\s\"'$`]{3,})")
 _BEARER = re.compile(r"(?i)authorization:\s*(?:bearer|basic)\s+([A-Za-z0-9+/=._-]{12,})")
 _SKIPPED = re.compile(r"(^|/)(tests?|\.venv[^/]*|__pycache__|node_modules)/")
+#: Workflows, which give variables to their steps; `${{ secrets.NAME }}` is a reference.
+_WORKFLOW = re.compile(r"(^|/)\.(github|gitlab-ci|circleci|azure-pipelines)\b.*\.ya?ml$")
+_GIVEN = re.compile(r"^\s*-?\s*[\"']?([A-Z][A-Z0-9_]+)[\"']?:\s+[\"']?([^\s\"'#]+)")
 #: Calls whose second argument stands for what the first one names.
 _WITH_DEFAULT = ("get", "getenv", "setdefault", "get_secret", "setenv")
 _FIX = "replace the secret where it was used, and take the new one from pulumi config set --secret or the cloud's store"
@@ -37,7 +40,13 @@ def literal_secrets(subject: Subject) -> Iterator[Outcome]:
     for name, content in subject.project.files.items():
         if _SKIPPED.search(name):
             continue
-        found = _of_python(content) if name.endswith(".py") else _of_shell(content) if is_script(name, content) else ()
+        found: Iterator[tuple[int, str]] | tuple[()] = ()
+        if name.endswith(".py"):
+            found = _of_python(content)
+        elif is_script(name, content):
+            found = _of_shell(content)
+        elif _WORKFLOW.search(name):
+            found = _of_workflow(content)
         for line, what in found:
             yield Outcome(
                 status="FAIL",
@@ -121,6 +130,13 @@ def _of_shell(content: str) -> Iterator[tuple[int, str]]:
             yield line.number, "a password of a command"
         elif _BEARER.search(line.text):
             yield line.number, "a login of a request"
+
+
+def _of_workflow(content: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(content.splitlines(), start=1):
+        given = _GIVEN.match(line)
+        if given and _is_secret(given[1], given[2]):
+            yield number, f"a value of {given[1]}"
 
 
 def _is_value(name: str, value: str) -> bool:

@@ -27,11 +27,16 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """Something that a script has to do: file, pattern of a command in it, and what is lost without."""
+    """Something that a script has to do: file, pattern of a command in it, and what is lost without.
+
+    Attributes:
+        written: whether the line is of a file that the script writes, not a command of its own.
+    """
 
     file: str
     pattern: str
     why: str
+    written: bool = False
 
 
 _VARIABLE = r"\$.*"
@@ -54,6 +59,12 @@ SETTINGS = (
         wanted=r"(.*,)?(MEMLOCK|ALL)(,.*)?",
         why="jobs inherit a limit of pinned memory, and RDMA fails",
     ),
+    Setting(
+        name="SlurmctldParameters",
+        pattern=r"(.*,)?enable_configless(,.*)?",
+        wanted=r"(.*,)?enable_configless(,.*)?",
+        why="nodes get no configuration from the controller",
+    ),
     Setting(name="SlurmUser", pattern=rf"slurm|{_VARIABLE}", wanted="slurm", why="the controller runs as root"),
     Setting(name="AuthType", pattern="auth/munge|auth/slurm", wanted="auth/munge", why="anybody is anybody"),
     Setting(name="CredType", pattern="cred/munge|auth/slurm|cred/slurm", wanted="", why="anybody is anybody"),
@@ -73,6 +84,23 @@ SETTINGS = (
     Setting(name="StorageType", pattern="accounting_storage/mysql", wanted="", why="nothing is accounted for"),
 )
 STEPS = (
+    Step(file="bootstrap.sh", pattern=r"metadata\.sh", why="leaves the metadata service to everybody"),
+    Step(
+        file="metadata.sh",
+        pattern=r"\bskuid\s*(!=|>)\s*(0|root)\b.*\b(jump|goto|reject|drop)\b",
+        written=True,
+        why="leaves the metadata service to everybody, and with it the rights of the machine",
+    ),
+    Step(
+        file="prolog.sh",
+        pattern=r"\btransport\b[^\s]*\s+start\b|transport_\S+\s+start\b",
+        why="starts no manager of the fabric's traffic with a job",
+    ),
+    Step(
+        file="health_check.sh",
+        pattern=r"fabric_check\.sh\S*\s+--drain\b",
+        why="drains no node whose fabric is broken",
+    ),
     Step(file="bootstrap.sh", pattern=r"install_packages\.sh", why="installs no Slurm"),
     Step(file="bootstrap.sh", pattern=r"shared_storage\.sh", why="mounts no shared file system"),
     Step(file="bootstrap.sh", pattern=r"auth_key\.sh", why="fetches no key of the cluster"),
@@ -130,7 +158,9 @@ def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
             )
     for step in STEPS:
         script = scripts.get(step.file)
-        if script is not None and not any(re.search(step.pattern, one.text) for one in script if not one.written):
+        if script is not None and not any(
+            re.search(step.pattern, one.text) for one in script if one.written == step.written
+        ):
             good = False
             yield Outcome(
                 status="FAIL",

@@ -68,6 +68,38 @@ def _problem(subject: Subject, asked: int, limits: dict[str, Any]) -> tuple[str,
     return None
 
 
+def quotas_below_a_job(subject: Subject) -> Iterator[tuple[str, int, str, str]]:
+    """Yield file, line, what is wrong and what to do for each quota of a queue that a job of the project is beyond."""
+    found = [(file, line, one.value) for file, line, one in _documents(subject) if isinstance(one.value, dict)]
+    wanted: dict[str, int] = {}
+    for _, _, value in found:
+        if value.get("kind") != "Job" or not isinstance(value.get("spec"), dict):
+            continue
+        pods = whole(value["spec"].get("parallelism")) or 1
+        for _, limits in _limits(value, ()):
+            for name in ACCELERATORS:
+                wanted[name] = max(wanted.get(name, 0), pods * (whole(limits.get(name)) or 0))
+    for file, line, value in found:
+        if value.get("kind") == "ClusterQueue":
+            for name, quota in _nominal(value):
+                if quota < wanted.get(name, 0):
+                    message = f"gives the queue a nominalQuota of {quota} {name}, and a job asks for {wanted[name]}"
+                    yield file, line, f"{message}: it is never admitted", f"nominalQuota: {wanted[name]}"
+
+
+def _nominal(value: Any) -> Iterator[tuple[str, int]]:  # noqa: ANN401 - a manifest
+    """Yield name and quota of every resource of a queue that is a whole number."""
+    if isinstance(value, dict):
+        quota = whole(value.get("nominalQuota"))
+        if quota is not None and "name" in value:
+            yield str(value["name"]), quota
+        for one in value.values():
+            yield from _nominal(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _nominal(one)
+
+
 def _documents(subject: Subject) -> Iterator[tuple[str, int, Document]]:
     """Yield every YAML document that is not Pulumi's: file, lines before it, and the document."""
     for name, content in subject.project.files.items():

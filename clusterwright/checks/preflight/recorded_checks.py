@@ -107,6 +107,7 @@ def fabric_rules(subject: Subject) -> Iterator[Outcome]:
         return
     judgement = subject.recorded.shipped
     yield from _failed(subject, list(judgement.about(FABRIC)))
+    yield from _small_frames(subject)
     existing = subject.existing_network
     shown = judgement.shown_about(FABRIC)
     if existing is not None:
@@ -122,6 +123,22 @@ def fabric_rules(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="UNKNOWN", message="the program asks for nothing that shows what is let through among the machines"
         )
+
+
+def _small_frames(subject: Subject) -> Iterator[Outcome]:
+    """Compare the frames of networks with those that the fabric of the nodes' type needs."""
+    wanted = subject.instance.mtu_bytes if subject.instance else None
+    if wanted is None or subject.recorded is None or subject.recorded.run is None:
+        return
+    for one in subject.recorded.run.whole.cloud_resources:
+        found = one.inputs.get("mtu") if one.type == "gcp:compute/network:Network" else wanted
+        if found is None or (isinstance(found, int | float) and found < wanted):
+            yield Outcome(
+                status="FAIL",
+                message=f"{named(one.urn)} has an mtu of {found}, the fabric of the nodes needs {wanted:.0f}",
+                fix="take nodeType.mtu for every network of the cluster",
+                place=_place(subject, one.urn),
+            )
 
 
 def placed(subject: Subject) -> Iterator[Outcome]:

@@ -121,6 +121,12 @@ FORBIDDEN = (
         unless=r"--directory|\s-d\s|slurm\.conf|gres\.conf|cgroup\.conf|topology",
     ),
     _row(
+        r"\b(cp|mv|ln|install|tee|rsync|scp)\b.*(munge\.key|/jwt[\w.-]*\.key|slurmdbd\.(conf|password)).*"
+        r"(\$\{?CLUSTER_(SHARED|BUCKET)_PATH|[\s\"']/(shared|bucket|home|tmp)\b)",
+        "shows a secret to others",
+        "leave it in the folder of the program that reads it",
+    ),
+    _row(
         r"(?i)^\W*AuthType\s*=\s*auth/none|[\"']AuthType=auth/none",
         "lets anybody be anybody in Slurm",
         "AuthType=auth/munge",
@@ -233,7 +239,7 @@ def _unchecked(found: list[Line]) -> Iterator[Found]:
 
 
 def _mounts(found: list[Line]) -> Iterator[Found]:
-    """Find mounts of Lustre without locks."""
+    """Find mounts of Lustre without locks, and those that nothing can be written to."""
     why, fix = "mounts Lustre without flock: data loaders that lock files fail", "mount -t lustre -o noatime,flock"
     assigned = "\n".join(line.text for line in found if re.match(r"(local\s+|readonly\s+|export\s+)?\w+=", line.text))
     for line in found:
@@ -248,6 +254,8 @@ def _mounts(found: list[Line]) -> Iterator[Found]:
             options += "," + assigned
         if not re.search(r"(?<![a-z])flock\b", options):
             yield line.number, why, fix, True
+        if re.search(r"(?<![\w-])(ro|read-only)(?![\w-])", options):
+            yield line.number, "mounts Lustre read-only: no checkpoint can be written", fix, True
 
 
 def _careless(name: str, content: str) -> Iterator[Found]:

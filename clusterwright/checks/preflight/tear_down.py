@@ -82,6 +82,7 @@ _EVERYTHING = (
     r"^pulumi (?=.*foundation)(?=.*\bdestroy\b)(?!.*--exclude-protected)",
     "destroys the foundation with its data",
 )
+_MORE_THAN_NODES = (r"^pulumi (?=.*\bdestroy\b)(?!.*-C nodes\b)", "destroys more than the nodes")
 _DELETES = (
     r"^(aws|az|gcloud) .*\b(delete|rm|rb|remove|purge|delete-object\w*)\b",
     "deletes by the provider's command",
@@ -91,7 +92,7 @@ _ANY = (r"^pulumi .*\b(destroy|unprotect)\b|\bpulumi .*config set .*false", "goe
 _DESTROYS = r"^pulumi (?=.*foundation).*\bdestroy\b"
 TRIALS = (
     Trial(arguments=("destroy",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES)),
-    Trial(arguments=("down",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES)),
+    Trial(arguments=("down",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES, _MORE_THAN_NODES)),
     Trial(arguments=("up",), answer="", bad=(_UNPROTECTS, _DELETES, (r"^pulumi .*\bdestroy\b", "destroys"))),
     Trial(arguments=("destroy", "--with-data"), answer="", bad=(_ANY,)),
     Trial(arguments=("destroy", "--with-data"), answer="yes\n", bad=(_ANY,)),
