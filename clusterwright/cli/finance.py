@@ -124,7 +124,7 @@ def finance_text(plan: Plan, found: Finances) -> str:
         ),
         f"  {work_text(plan)}",
         "",
-        *(line for ranked in (True, False) for line in (_options(plan, found, ranked=ranked), "") if line or ranked),
+        *(line for ranked in (True, False) if (shown := _options(plan, found, ranked=ranked)) for line in (shown, "")),
         _work(plan.workload, found),
         "",
         *carbon_lines(found.carbon, plan.workload),

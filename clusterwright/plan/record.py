@@ -532,6 +532,19 @@ class Plan:
         """The ways that can be the answer, the cheapest present value first."""
         return tuple(entry for entry in self.ranking if entry.ranked)
 
+    @property
+    def contender(self) -> Alternative | None:
+        """The ranked way with the least present value after the horizon's answer, if that lies within its band.
+
+        Which of the two costs less is then not certain. None where nothing else is ranked, or all lies above the band.
+        """
+        answer = self.alternative(self.recommended_horizon_key)
+        others = [(way.npv_usd, way.key, way) for way in self.ranked if way is not answer and way.npv_usd is not None]
+        if answer is None or answer.npv_usd_high is None or not others:
+            return None
+        usd, _, near = min(others, key=lambda entry: entry[:2])
+        return near if usd <= answer.npv_usd_high else None
+
     def alternative(self, key: str) -> Alternative | None:
         """Return the way of that key, None if there is none."""
         return next((entry for entry in self.ranking if entry.key == key), None)

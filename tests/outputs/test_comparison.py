@@ -33,7 +33,8 @@ def test_comparison() -> None:
 def test_unknown_and_late() -> None:
     """A target without a price, and one that misses the goal, are told."""
     path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
-    plan = plan_of(path, ["targets.azure=null", "targets.gcp=null", "targets.aws.capacity=spot"])
+    spot = ["targets.aws.capacity=spot", "targets.aws.region=us-west-2"]
+    plan = plan_of(path, ["targets.azure=null", "targets.gcp=null", *spot])
     late = tuple(dataclasses.replace(option, meets_goal=False) for option in plan.options)
     text = comparison_markdown(dataclasses.replace(plan, options=late))
     assert "AWS, spot: no price of" in text

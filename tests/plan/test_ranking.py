@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -367,3 +368,25 @@ def test_what_is_cheaper_on_paper_says_why_it_is_not_ranked() -> None:
     assert "nodes may be taken back" in paper["azure/spot"]
     assert "GPUs alone" in paper["lambda/on_demand"]
     assert not {way.key for way in main_ways(plan)} & set(paper)
+
+
+def test_a_way_within_the_band_of_the_horizons_answer_is_named_beside_it() -> None:
+    """What may cost less than the answer stands in its sentence and in the short table; what lies above does not."""
+    plan = plan_of()
+    answer = plan.alternative(plan.recommended_horizon_key)
+    assert answer is not None
+    others = [way for way in plan.ranked if way.key != answer.key and way.npv_usd is not None]
+    near = min(others, key=lambda way: way.npv_usd or 0.0)
+
+    def told(high: float | None) -> Plan:
+        ranking = tuple(replace(way, npv_usd_high=high) if way.key == answer.key else way for way in plan.ranking)
+        return replace(plan, ranking=ranking)
+
+    assert near.npv_usd is not None
+    inside, outside, unknown = told(near.npv_usd), told(near.npv_usd * 0.999), told(None)
+    assert inside.contender == near
+    assert f"{term_text(near.key)}, at {money(near.npv_usd)}, is within that band" in answer_lines(inside)[1]
+    assert near in main_ways(inside)
+    for apart in (outside, unknown):
+        assert apart.contender is None
+        assert "within that band" not in answer_lines(apart)[1]

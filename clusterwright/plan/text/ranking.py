@@ -65,10 +65,12 @@ def days_of(way: Alternative) -> str:
 def main_ways(plan: Plan) -> tuple[Alternative, ...]:
     """Return the ranked ways of a short table: what a run can be done on, what is owned, and both answers.
 
-    Commitments, other hardware, contracts and mixes are among all ways (`Plan.ranked`) and here only as an answer.
-    The ways that take cash come first, the least of it first; the others follow by present value.
+    Commitments, other hardware, contracts and mixes are among all ways (`Plan.ranked`) and here only as an answer, or
+    as the way that may be cheaper than it. The ways that take cash come first, the least of it first; the others
+    follow by present value.
     """
-    answers = (plan.recommended_key, plan.recommended_horizon_key)
+    near = plan.contender
+    answers = (plan.recommended_key, plan.recommended_horizon_key, "" if near is None else near.key)
     shown = [
         way
         for way in plan.ranked

@@ -224,9 +224,11 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         what = "the same way" if kept is alone else f"if you {_cluster_of(plan, kept)}"
         each = kept.run_usd if kept.run_share_usd is None else kept.run_share_usd
         present = money_band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
+        near = plan.contender
+        close = "" if near is None else f"; {term_text(near.key)}, at {money(near.npv_usd)}, is within that band"
         lines.append(
             f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} {unit.each}"
-            f"{indicative_text(kept)}"
+            f"{indicative_text(kept)}{close}"
         )
     return tuple(lines)
 
