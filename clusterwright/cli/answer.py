@@ -143,7 +143,7 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
             width = max(len(name) for name in listed)
             print(fitted("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items())))  # noqa: T201
         return EXIT_FINE
-    entry = find(known, number)
+    entry = find(known, number, result.plan.workload.kind)
     if as_json:
         print(json.dumps({"schema": 1, "target": target, **entry.to_dict()}, indent=1, allow_nan=False))  # noqa: T201
     else:

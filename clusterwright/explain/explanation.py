@@ -4,13 +4,15 @@ Each entry repeats the arithmetic of one printed number from the Plan's own fiel
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from clusterwright import units
 from clusterwright.errors import InputError
+from clusterwright.explain import serving, sizing
 from clusterwright.explain.breakeven import breakeven_numbers
 from clusterwright.explain.money import money_numbers, prices
-from clusterwright.explain.records import Explanation, Input, total
+from clusterwright.explain.records import Explanation, Input, Names, total
 from clusterwright.explain.serving import serving_numbers
 from clusterwright.explain.sizing import explain_hardware, sizing_numbers
 from clusterwright.facility.storage.boxes import BoxRule
@@ -74,60 +76,55 @@ def _rule(storage: StorageDesign, rule: BoxRule) -> Input:
     return Input(name=f"by {rule.rule}", value=f"{named}: {units.text(rule.needed, kind)} / {each}", source=source)
 
 
-#: Keys of `plan.json` that are explained under another name.
-ALSO = {
-    "memory_bytes_per_gpu": "memory",
-    "layout": "memory_by_stage",
-    "memory_allocated_bytes_per_gpu": "memory_allocated",
-    "memory_reserved_bytes_per_gpu": "memory_reserved",
-    "optimizer": "optimizer_state",
-    "offload": "host_memory",
-    "offload_s": "offload_time",
-    "days": "calendar_days",
-    "calendar_days_low": "calendar_days",
-    "calendar_days_high": "calendar_days",
-    "compute": "compute_s",
-    "breakevens": "breakeven",
-    "breakeven_months": "breakeven",
-    "tokens_per_s_per_gpu": "mfu",
-    "peak_flop_per_s": "mfu",
-    "step": "step_time",
-    "network": "traffic",
-    "failures": "goodput",
-    "data": "data_loading",
-    "gpus": "nodes",
-    "run_share_usd": "run_usd",
-    "run_usd": "run_share_usd",
-    "run_usd_low": "run_usd",
-    "run_usd_high": "run_usd",
-    "horizon_usd_low": "horizon_usd",
-    "horizon_usd_high": "horizon_usd",
-}
-
-#: What only some targets have, and when.
-ABSENT = {
-    "breakeven": "it is of what is owned against what is rented: give targets.onprem beside a cloud",
-    "host_memory": "nothing lies outside the accelerators: set workload.offload",
-    "offload_time": "nothing lies outside the accelerators: set workload.offload",
-}
+#: Names that plans of every kind have.
+_COMMON = Names(
+    also={
+        "days": "calendar_days",
+        "calendar_days_low": "calendar_days",
+        "calendar_days_high": "calendar_days",
+        "breakevens": "breakeven",
+        "breakeven_months": "breakeven",
+        "gpus": "nodes",
+        "run_share_usd": "run_usd",
+        "run_usd": "run_share_usd",
+        "run_usd_low": "run_usd",
+        "run_usd_high": "run_usd",
+        "horizon_usd_low": "horizon_usd",
+        "horizon_usd_high": "horizon_usd",
+    },
+    absent={"breakeven": "it is of what is owned against what is rented: give targets.onprem beside a cloud"},
+)
 
 
-def find(known: tuple[Explanation, ...], number: str) -> Explanation:
+def names_of(kind: str) -> Names:
+    """Return the names by which numbers of a kind of workload are asked for, with those of every kind."""
+    own = _OF_KIND.get(kind, _NONE).names
+    return Names(also={**_COMMON.also, **own.also}, absent={**_COMMON.absent, **own.absent})
+
+
+def find(known: tuple[Explanation, ...], number: str, kind: str = "") -> Explanation:
     """Return the explanation of a number.
+
+    Args:
+        known: of a target.
+        number: its name, or a key of `plan.json`.
+        kind: of the plan's workload, whose own names are known too; empty for none.
 
     Raises:
         InputError: no number has that name; the help names the closest.
     """
+    names_known = names_of(kind)
+    also, absent = names_known.also, names_known.absent
     by_name = {entry.number: entry for entry in known}
     names = [number]
-    while names[-1] not in by_name and (other := ALSO.get(names[-1], number)) not in names:
+    while names[-1] not in by_name and (other := also.get(names[-1], number)) not in names:
         names.append(other)
     if names[-1] in by_name:
         return by_name[names[-1]]
-    if (absent := names[-1]) in ABSENT:
-        raise InputError(f"this target has no {absent}", help=ABSENT[absent])
+    if names[-1] in absent:
+        raise InputError(f"this target has no {names[-1]}", help=absent[names[-1]])
     close = get_close_matches(
-        number, [name for name in (*by_name, *ALSO) if ALSO.get(name, name) in by_name], n=3, cutoff=0.5
+        number, [name for name in (*by_name, *also) if also.get(name, name) in by_name], n=3, cutoff=0.5
     )
     raise InputError(
         f"there is no number {number!r}",
@@ -147,10 +144,18 @@ def _nothing(plan: Plan, option: Option) -> tuple[Explanation, ...]:  # noqa: AR
     return ()
 
 
-#: What the sizing of each kind of workload explains.
-_OF_KIND: Mapping[str, Callable[[Plan, Option], tuple[Explanation, ...]]] = {
-    "train": _training_numbers,
-    "serve": _serving_numbers,
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Kind:
+    """What the sizing of a kind of workload explains, and the names that it adds."""
+
+    numbers: Callable[[Plan, Option], tuple[Explanation, ...]]
+    names: Names
+
+
+_NONE = _Kind(numbers=_nothing, names=Names())
+_OF_KIND: Mapping[str, _Kind] = {
+    "train": _Kind(numbers=_training_numbers, names=sizing.NAMES),
+    "serve": _Kind(numbers=_serving_numbers, names=serving.NAMES),
 }
 
 
@@ -171,7 +176,7 @@ def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tupl
         raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
     counted = counted or ledger(plan, PriceBook.open())
     return (
-        *_OF_KIND.get(plan.workload.kind, _nothing)(plan, option),
+        *_OF_KIND.get(plan.workload.kind, _NONE).numbers(plan, option),
         *storage_numbers(option),
         *money_numbers(plan, option, counted),
         *breakeven_numbers(plan, option, counted),

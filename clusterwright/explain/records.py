@@ -1,6 +1,7 @@
 """The records of an explanation, and numbers as text that can be calculated with again."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from clusterwright.plan.text.money import told
@@ -35,6 +36,19 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON holds it."""
         return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Names:
+    """Names by which numbers are asked for.
+
+    Attributes:
+        also: keys of `plan.json` that are explained under another name.
+        absent: numbers that only some targets have, and when.
+    """
+
+    also: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
 
 def exact(usd: float) -> str:

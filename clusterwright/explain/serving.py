@@ -1,11 +1,26 @@
 """How a service was sized: memory, latencies, replicas, nodes, and what tokens cost."""
 
-from clusterwright.explain.records import Explanation, Input, exact
+from clusterwright.explain.records import Explanation, Input, Names, exact
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/serving_bands.csv; docs/serving-accuracy.md"
 _FACTORS = "catalog/serving_factors.csv"
+
+
+#: Names that only plans of a service have.
+NAMES = Names(
+    also={
+        "first_token_s": "first_token",
+        "time_per_token_s": "time_per_token",
+        "time_per_token_bound_s": "time_per_token_bound",
+        "replica_memory": "weights",
+        "in_flight": "batch",
+        "most_in_flight": "kv_cache",
+        "spare_replicas": "replicas",
+        "layout": "replicas",
+    },
+)
 
 
 def serving_numbers(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:

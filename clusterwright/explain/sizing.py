@@ -7,7 +7,7 @@ from clusterwright.explain.data import data_numbers
 from clusterwright.explain.failures import failure_numbers
 from clusterwright.explain.memory import memory_numbers
 from clusterwright.explain.offload import offload_numbers
-from clusterwright.explain.records import Explanation, Input, total
+from clusterwright.explain.records import Explanation, Input, Names, total
 from clusterwright.explain.traffic import traffic_numbers
 from clusterwright.plan.record import FrontPoint, Hardware, Option, TrainingOption, TrainingPlan
 from clusterwright.plan.text.money import money
@@ -15,6 +15,28 @@ from clusterwright.plan.text.words import days_text, layout_text
 from clusterwright.sizing.records.job import StageMemory
 from clusterwright.units import percent
 from clusterwright.workload import transformer
+
+_NO_OFFLOAD = "nothing lies outside the accelerators: set workload.offload"
+#: Names that only plans of training have.
+NAMES = Names(
+    also={
+        "memory_bytes_per_gpu": "memory",
+        "layout": "memory_by_stage",
+        "memory_allocated_bytes_per_gpu": "memory_allocated",
+        "memory_reserved_bytes_per_gpu": "memory_reserved",
+        "optimizer": "optimizer_state",
+        "offload": "host_memory",
+        "offload_s": "offload_time",
+        "compute": "compute_s",
+        "tokens_per_s_per_gpu": "mfu",
+        "peak_flop_per_s": "mfu",
+        "step": "step_time",
+        "network": "traffic",
+        "failures": "goodput",
+        "data": "data_loading",
+    },
+    absent={"host_memory": _NO_OFFLOAD, "offload_time": _NO_OFFLOAD},
+)
 
 
 def held(option: TrainingOption, part: str) -> tuple[Input, ...]:

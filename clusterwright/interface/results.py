@@ -113,7 +113,7 @@ class PlanResult:
         Raises:
             InputError: there is no such number or target.
         """
-        return find(self.explanations(on), number)
+        return find(self.explanations(on), number, self.plan.workload.kind)
 
     def build(self, output: Path | str, *, force: bool = False, pdf: bool = False) -> folder.Written:
         """Write every file for every target into a folder: whole, or not at all.

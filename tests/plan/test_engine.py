@@ -12,7 +12,8 @@ from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.ranked import ranking_lines
 from clusterwright.diff.causes import Causes
 from clusterwright.diff.differences import differences
-from clusterwright.explain.explanation import explanations
+from clusterwright.errors import InputError
+from clusterwright.explain.explanation import explanations, find
 from clusterwright.finance.finances import finances
 from clusterwright.interface.documents import comparison_document, ranking_document
 from clusterwright.plan.document import dumps
@@ -89,3 +90,15 @@ def test_finance_and_differences_call_it_so_too(plan: Plan) -> None:
     for text in told:
         assert re.findall(r"(?i)\b(?:this|a|of) runs?\b|training|\bmfu\b|PFLOP|tokens", text) == []
     assert "this image" in told[2]
+
+
+def test_names_of_numbers_are_those_of_the_kind(plan: Plan) -> None:
+    """A name that only training has is no name of an image's number; those of all kinds are."""
+    known = explanations(plan, "aws")
+    assert find(known, "run_usd_low", "draw").number == "run_usd"
+    for name in ("layout", "host_memory", "optimizer"):
+        with pytest.raises(InputError, match="there is no number"):
+            find(known, name, "draw")
+    with pytest.raises(InputError) as caught:
+        find(known, "host_memory", "train")
+    assert "workload.offload" in (caught.value.help or "")

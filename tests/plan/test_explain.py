@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.errors import InputError
-from clusterwright.explain.explanation import ALSO, explanations, find
+from clusterwright.explain.explanation import explanations, find, names_of
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation
 from clusterwright.plan.record import TrainingOption, TrainingPlan
@@ -118,7 +118,7 @@ def test_a_number_that_a_target_lacks_says_when_there_is_one() -> None:
     ]
     for name, wanted in (("breakeven_months", "targets.onprem"), ("offload_s", "workload.offload")):
         with pytest.raises(InputError) as raised:
-            find(tuple(rented), name)
+            find(tuple(rented), name, "train")
         assert wanted in (raised.value.help or "")
     with pytest.raises(InputError) as raised:
         find(tuple(rented), "breakevn")
@@ -238,10 +238,10 @@ def test_keys_of_the_plan_find_their_explanation() -> None:
     """Numbers are found by the names that `plan.json` has for them."""
     for target, of_a_run in (("aws", "run_usd"), ("onprem", "run_share_usd")):
         known = explanations(shipped(), target)
-        for key, number in ALSO.items():
+        for key, number in names_of("train").also.items():
             if number in {"host_memory", "offload_time"}:
                 continue
-            assert find(known, key).number == (of_a_run if number in {"run_usd", "run_share_usd"} else number)
+            assert find(known, key, "train").number == (of_a_run if number in {"run_usd", "run_share_usd"} else number)
         assert find(known, "mfu").title
 
 
@@ -288,7 +288,7 @@ def test_what_is_offloaded_is_explained(moved: str) -> None:
         assert time.inputs == known["offload_time"].inputs
         found, _ = calculated(known["step_time"].equation[-1])
         assert found == pytest.approx(option.step.total_s, rel=2e-4)
-        assert find(tuple(known.values()), "offload").number == "host_memory"
+        assert find(tuple(known.values()), "offload", "train").number == "host_memory"
     assumed = {entry.key for entry in plan.parameters}
     assert ("host_update_gb_per_s_per_node" in assumed) is ("optimizer" in moved)
 
