@@ -27,6 +27,7 @@ from clusterwright.units import percent
 
 _CONFIGURATION_FOLDS = 5
 _PAIR_FOLDS = 6
+_SAMPLE = "silicon_sample"
 Flags = npt.NDArray[np.bool_]
 
 
@@ -109,6 +110,18 @@ def _curve_of(row: Measurement) -> str:
     return " ".join(str(part) for part in parts)
 
 
+#: Rows that the best open tool, AIConfigurator 0.12.0, was held against.
+_ANCHOR: Mapping[str, Callable[[Measurement], bool]] = MappingProxyType(
+    {
+        "silicon sample, aggregated": lambda row: _SAMPLE in row.origin and not row.disaggregated,
+        "silicon sample, disaggregated": lambda row: _SAMPLE in row.origin and row.disaggregated,
+        "TensorRT-LLM 0.14 to 1.0": lambda row: (
+            "perf-overview" in row.origin
+            and row.release in ("tensorrt-llm 0.14", "tensorrt-llm 0.20", "tensorrt-llm 1.0")
+        ),
+        "TensorRT-LLM 0.9": lambda row: "perf-overview" in row.origin and row.release == "tensorrt-llm 0.9",
+    }
+)
 _GROUPS: Mapping[str, Callable[[Measurement], bool]] = MappingProxyType(
     {
         "dense": lambda row: not row.model.routed,
@@ -178,6 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     kinds = np.array([row.kind for row in problem.rows])
     parts = {"all": np.ones(len(kinds), dtype=bool)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
+    for name, belongs in _ANCHOR.items():
+        parts[name] = np.array([belongs(row) for row in problem.rows])
     for name, chosen in parts.items():
         print(f"\n### {name}\n", *error_table(residuals, calibration.LEVELS, chosen), sep="\n")  # noqa: T201 - the result
     print("\n### bands\n", *band_table(levels, problem.rows, bands), sep="\n")  # noqa: T201

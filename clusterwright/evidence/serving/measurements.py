@@ -41,6 +41,7 @@ class Measurement(Configuration):
         named_accelerator, named_model, named_framework: as the file writes them.
         repeated: another table of measurements has the row too.
         measured: by metric, of those that the row states.
+        origin: where its figures were published, as the file writes it.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Measurement(Configuration):
     named_framework: str
     repeated: bool = False
     measured: Mapping[str, float] = field(default_factory=dict)
+    origin: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -216,6 +218,7 @@ def _inferencex(row: Cells, identity: str, facts: _Known) -> Measurement:
         concurrency=concurrency, most_sequences=most, static=False, waves=10.0, measured=_measured(row, _INFERENCEX),
         repeated=_flag(row, "overlap_serving_runs"),
         release=release_of(f"{row.text('framework')} {row.text('framework_version')}"),
+        origin=f"{row.text('source')} {row.text('latency_source')}",
     )  # fmt: skip
 
 
@@ -268,6 +271,7 @@ def _serving_run(row: Cells, identity: str, facts: _Known) -> Measurement:
         prefill_expert_parallel=1.0, decode_gpus=gpus, speculative="mtp" if "speculative" in notes.lower() else "",
         input_tokens=isl, output_tokens=osl, reserved_tokens=isl + osl, shortest_share=1.0, concurrency=concurrency,
         most_sequences=most, static=static, waves=10.0, release=release_of(row.text("engine")),
+        origin=row.text("source"),
         measured=_measured(row, {metric: ("measured_value", scale)}),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from clusterwright.catalog.load import load
 from clusterwright.cli.validate_serving import serving
 from clusterwright.errors import InputError
 from clusterwright.evidence.models import catalogued
-from clusterwright.evidence.serving.measurements import read_measurements
+from clusterwright.evidence.serving.measurements import read_measurements, release_of
 from clusterwright.sizing.serving.calibration import LEVELS, METRICS, load_calibration
 
 MEASURED = ("tput_per_gpu", "ttft_mean_s", "ttft_median_s", "ttft_p99_s", "tpot_median_s", "joules_per_output_token")
@@ -329,3 +329,40 @@ def test_rows_predicted_together_are_those_predicted_alone(
         _run(_write(tmp_path / f"{place}.csv", [row]), capsys, out=tmp_path / f"{place}.out")
         alone += _predictions(tmp_path / f"{place}.out")
     assert alone == _predictions(tmp_path / "all.out")
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("TensorRT-LLM 0.14", "tensorrt-llm 0.14"), ("sglang v0.5.9-cu130", "sglang 0.5"), ("vllm ", ""),
+        ("Mango LLMBoost AI Enterprise Platform, vllm-0.9.0.2.dev108", "vllm 0.9"), ("sglang nightly-dev-20260216", ""),
+        ("TensorRT 10.11, CUDA 12.9", "tensorrt 10.11"),
+    ],
+)  # fmt: skip
+def test_a_release_is_the_name_and_the_first_two_numbers(text: str, release: str) -> None:
+    """Names of images, builds and whole lists of software all say the release of their framework, or none."""
+    assert release_of(text) == release
+
+
+@pytest.mark.parametrize("text", ["max (inf request rate)", "", "max_num_seqs=4096"])
+def test_as_many_as_fit_is_never_less_than_a_concurrency_that_fits(
+    tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """Blank, max and a limit that memory undercuts mean the largest batch, which serves at least what 32 at once do."""
+    made = [rows[0] | {"id": "few"}, rows[0] | {"id": "most", "concurrency": text}]
+    code, _ = _run(_write(tmp_path / "r.csv", made), capsys, out=tmp_path / "out.csv")
+    assert code == 0
+    few, most = (float(row["predicted"]) for row in _predictions(tmp_path / "out.csv") if row["metric"] == "throughput")
+    assert most > few
+
+
+def test_blank_gpus_are_those_of_prefill_and_decode(
+    tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disaggregated row without a total is predicted as with the sum of its pools."""
+    split = {**rows[4], "id": "stated"}
+    made = [split, {**split, "id": "blank", "n_gpus": ""}]
+    _run(_write(tmp_path / "r.csv", made), capsys, out=tmp_path / "out.csv")
+    values = {name: [row["predicted"] for row in _predictions(tmp_path / "out.csv") if row["id"] == name]
+              for name in ("stated", "blank")}  # fmt: skip
+    assert values["stated"] == values["blank"]
