@@ -25,8 +25,11 @@ def plan(
     as_json: bool,
     quiet: bool,
     details: bool = False,
+    simulate: bool = False,
 ) -> int:
-    """Print the plan; return the exit code."""
+    """Print the plan, and what a simulation of it sees; return the exit code."""
+    if simulate and as_json:
+        raise InputError("--simulate prints text, --json a plan", help="give either")
     with progress_display(quiet=quiet or as_json) as progress:
         made = planned(path, set_values, on, quotes, rates, progress=progress)
     if as_json:
@@ -37,6 +40,12 @@ def plan(
 
         with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
             print(fitted(plan_text(made.plan, path, set_values or (), details=details)))  # noqa: T201
+        if simulate:
+            from clusterwright.cli.render.serving import simulated_lines
+            from clusterwright.plan.serving.simulated import simulated
+
+            for line in simulated_lines(simulated(made.blueprint.blueprint, made.facts, made.plan)):
+                print(fitted("\n" + line))  # noqa: T201
         say_quotes(made)
     return exit_code(made, details=details)
 

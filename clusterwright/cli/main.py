@@ -80,6 +80,9 @@ def plan(
     details: Annotated[
         bool, typer.Option("--details", help="layout, memory, every assumption and what is not counted")
     ] = False,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="of a service: run single requests through the replicas of each target")
+    ] = False,
     quotes: Quotes = None,
     rates: Rates = None,
     set_values: SetValues = None,
@@ -91,7 +94,15 @@ def plan(
 
     raise typer.Exit(
         answer.plan(
-            blueprint, on, set_values, quotes=quotes, rates=rates, as_json=as_json, quiet=quiet, details=details
+            blueprint,
+            on,
+            set_values,
+            quotes=quotes,
+            rates=rates,
+            as_json=as_json,
+            quiet=quiet,
+            details=details,
+            simulate=simulate,
         )
     )
 

@@ -1,6 +1,9 @@
 """What a service's plan says for a terminal beside what every plan says: goals, replicas, latencies, tokens, memory."""
 
+from collections.abc import Sequence
+
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option
+from clusterwright.plan.serving.simulated import SHARES, SimulatedOption
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.serving import banded_text, replicas_text, time_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
@@ -27,6 +30,23 @@ def service_lines(plan: ServingPlan) -> tuple[str, ...]:
             for option in plan.options
             if option is not shown
         ),
+    )
+
+
+def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:
+    """Return what a simulation of each option's replicas saw, in a line each."""
+    at = " / ".join(f"P{share * 100:g}" for share in SHARES)
+
+    def times(values: Sequence[float]) -> str:
+        return " / ".join(time_text(value) for value in values)
+
+    return tuple(
+        f"{NAME_OF_TARGET[option.target]}, simulated at the peak ({option.requests:,} requests at "
+        f"{option.requests_per_s:,.4g}/s on {option.replicas:,} replicas, {at}): "
+        f"first token {times(option.first_token_s)}, per token {times(option.time_per_token_s)}, "
+        f"whole answer {times(option.total_s)}"
+        + (f"; {option.preempted:,} lost their memory and began again" if option.preempted else "")
+        for option in options
     )
 
 

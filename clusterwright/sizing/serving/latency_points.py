@@ -20,7 +20,6 @@ from clusterwright.sizing.serving.worker_load import (
     cycle_s,
     largest_arrivals,
     load_of,
-    shortfall_s,
     variability,
 )
 from clusterwright.workload.inference import ServedModel
@@ -117,13 +116,11 @@ def _first_token(
     prefill, other = load.linear * new + squares * inputs**2, load.linear * others * missed + squares * others**2
     # The step in progress carries what came during the one before; it is met the more likely the longer it is.
     earlier = _count(load.rate * cycle_s(load, step), chance["step before"], lambda _: 1.0)
-    earlier = np.where(earlier > 0, np.maximum(step + earlier * load.prefill, load.carrying), step)
-    met = _count(
-        load.rate * earlier, chance["step"], lambda k: np.maximum(step + k * load.prefill, load.carrying) / step
-    )
+    earlier = step + earlier * load.prefill
+    met = _count(load.rate * earlier, chance["step"], lambda k: 1.0 + k * load.prefill / step)
     current = step + _sum(met, other, load.prefill)
-    current = np.where(met > 0, np.maximum(current, load.carrying), current)
     alone, rest = state < 1.0, chance["rest"]
+    current = np.where(alone & (met > 0), np.maximum(current - step, load.carrying), current)
     idle = alone & (rest >= busy(load))
     share = np.where(alone, rest / np.maximum(busy(load), 1e-9), rest)
     waited = np.where(idle, 0.0, share * current)
@@ -142,8 +139,9 @@ def _first_token(
     # All steps but the last carry as much as they may.
     whole = work * np.minimum((steps - 1.0) * room / (new + ahead + behind), 1.0)
     decoding = np.where(alone, 0.0, step)
-    carried = np.maximum((steps - 1.0) * decoding + whole, (steps - 1.0) * load.carrying)
-    return np.asarray(waited + carried + np.maximum(decoding + work - whole, load.carrying))
+    least = np.where(alone, load.carrying, 0.0)
+    carried = np.maximum((steps - 1.0) * decoding + whole, (steps - 1.0) * least)
+    return np.asarray(waited + carried + np.maximum(decoding + work - whole, least))
 
 
 def _decoding(load: WorkerLoad, step: Array, left: Array, chance: Mapping[str, Array]) -> Array:
@@ -154,12 +152,11 @@ def _decoding(load: WorkerLoad, step: Array, left: Array, chance: Mapping[str, A
     """
     cycle = cycle_s(load, step)
     arrivals = load.rate * left / load.gained * cycle
-    together = load.rate * cycle
-    short = shortfall_s(load, step, together) / np.maximum(together, 1e-12)
-    each, square = load.prefill + short, load.prefill_square + 2.0 * load.prefill * short + short**2
-    free = np.maximum(1.0 - np.minimum(load.rate * each, busy(load)), 0.05)
+    free = np.maximum(1.0 - busy(load), 0.05)
     normal = _normal(chance["state"]) * _TOGETHER + _normal(chance["life"]) * np.sqrt(1.0 - _TOGETHER**2)
-    return np.asarray(left / load.gained * step + _gamma(arrivals * each, arrivals * square / free**2, normal))
+    return np.asarray(
+        left / load.gained * step + _gamma(arrivals * load.prefill, arrivals * load.prefill_square / free**2, normal)
+    )
 
 
 def _states(load: WorkerLoad, batch: Array, step: Array, share: Array) -> tuple[Array, Flags]:

@@ -135,7 +135,7 @@ def serve_arrivals(
     needed = mix.inputs.tokens * (1.0 - mix.cached_share)
     further = float(np.mean(np.ceil(needed / load.chunk))) - 1.0
     lone = np.maximum(load.prefill, load.carrying)
-    own = np.maximum(step + load.prefill, load.carrying) + further * step
+    own = step + load.prefill + further * step
     among = residual * (1.0 + 2.0 * busy(load)) + own
     waiting = _slot_wait(load, used, most_rate / np.asarray(place.workers), mix) + _budget_wait(load, step, mix)
     first = factors.first_token_s + idle * (lone + further * load.carrying) + (1.0 - idle) * among + waiting

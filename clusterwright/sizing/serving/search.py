@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,7 @@ _LARGE = 0.5
 _Z90 = NormalDist().inv_cdf(0.9)
 _MEDIAN = 0.5
 Flags = npt.NDArray[np.bool_]
+_Record = TypeVar("_Record", ServedModel, ServingDevice, Deployment, Factors)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -594,6 +596,38 @@ def _memory(service: Service, own: _Columns) -> ReplicaMemory:
         unused=hbm - weights - reserved - pool,
         cache_per_token=_first(cache_bytes_per_token(model, cache_bytes=place.cache_bytes)) * copies,
         cache_per_request=_first(request) * copies,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Replica:
+    """One replica as the formulas take it, single values all, with what corrects its times."""
+
+    model: ServedModel
+    device: ServingDevice
+    place: Deployment
+    factors: Factors
+    first_scale: float
+    token_scale: float
+
+
+def replica_columns(
+    service: Service, node: NodeType, layout: ReplicaLayout, calibration: Calibration, *, in_flight: float
+) -> Replica:
+    """Return one layout's replica with so many requests in flight, for what looks at single requests."""
+    columns = _columns(service, [(node, layout)], [_configuration(service, node, layout)], calibration)
+    own = columns.at(np.zeros(1, dtype=np.intp), np.array([max(in_flight, 1.0)]))
+
+    def single(record: _Record) -> _Record:
+        return type(record)(**{name: _first(getattr(record, name)) for name in record.__slots__})
+
+    return Replica(
+        model=single(own.model),
+        device=single(own.device),
+        place=single(own.place),
+        factors=single(own.factors),
+        first_scale=_first(own.first_scale),
+        token_scale=_first(own.token_scale),
     )
 
 

@@ -24,8 +24,8 @@ class StepTable:
             tokens from 0); between two contexts it is interpolated. Row 0 is 0.
         context_tokens: between two columns.
         prefill_s: what the first tokens of an input add to the steps that carry them, by tokens, from 0.
-        carrying_s: a step that carries a piece of an input takes at least this, to read the weights and to launch
-            kernels one by one.
+        carrying_s: a step that carries a piece of an input and decodes nothing takes at least this, to read the weights
+            and to launch kernels one by one; beside decodes, calibration counts the input's own time alone.
         tokens_per_step: that a sequence gains in a step, 1 without speculation.
         first_token_s: of a request beside the engine (network, text).
         most_sequences: that the framework takes at once; pool_tokens: that its memory holds.

@@ -13,8 +13,6 @@ from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefil
 from clusterwright.workload.inference import ServedModel
 
 Flags = npt.NDArray[np.bool_]
-#: Requests of one step, up to which it can be short of the least time of a step that carries inputs.
-_MOST_SHORT = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,18 +92,8 @@ def busy(load: WorkerLoad) -> Array:
 
 
 def cycle_s(load: WorkerLoad, step: Array) -> Array:
-    """Return the mean time of a step with what it carries: `T / (1 - rho)`, and what their least time adds."""
-    free = np.maximum(1.0 - busy(load), 1e-3)
-    return np.asarray((step + shortfall_s(load, step, load.rate * step / free)) / free)
-
-
-def shortfall_s(load: WorkerLoad, step: Array, together: Array) -> Array:
-    """Return the seconds by which a step with `together` requests on average falls short of the least that it takes."""
-    probability, found = np.exp(-together), np.zeros(np.shape(together))
-    for count in range(1, _MOST_SHORT):
-        probability = probability * together / count
-        found = found + probability * np.maximum(load.carrying - step - count * load.prefill, 0.0)
-    return found
+    """Return the mean time of a step with the inputs that it carries: `T / (1 - rho)`."""
+    return np.asarray(step / np.maximum(1.0 - busy(load), 1e-3))
 
 
 def largest_arrivals(
@@ -118,9 +106,7 @@ def largest_arrivals(
     full = decode_step(model, device, place, factors, sequences=load.most, context=load.context).total
     room = np.maximum(load.chunk - load.most, load.chunk / 8)
     carrying = mix.inputs.mean * (1.0 - mix.cached_share) / room * full
-    # As many requests come in a step as leave it.
-    short = shortfall_s(load, full, load.most / load.held)
-    rate = 1.0 / (load.prefill + load.held * (full + short) / load.most)
+    rate = 1.0 / (load.prefill + load.held * full / load.most)
     return np.asarray(np.minimum(rate, 1.0 / (load.prefill + carrying)))
 
 

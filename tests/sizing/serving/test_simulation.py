@@ -118,7 +118,7 @@ def step_by_step(  # noqa: C901, PLR0912, PLR0915 - all rules of a step in their
         if decoding:
             context = sum(inputs[one] + done[one] + gained[one] for one in decoding) / len(decoding)
             step += table.step_s(len(decoding), context)
-        now += max(step, table.carrying_s) if complete or filling else step
+        now += step if decoding else max(step, table.carrying_s)
         for one in list(decoding):
             gained[one] += table.tokens_per_step
             if gained[one] >= needed[one] - 1e-9:

@@ -188,7 +188,7 @@ class Worker:
                     added += row[low] + (row[low + 1] - row[low]) * (place - low)
                     step += 1
                     used += running * gain
-                now += added if added > carrying else carrying
+                now += added if running or added > carrying else carrying
             else:
                 # Nothing to prefill: all steps up to the next event at once.
                 count = heap[0][0] - step
