@@ -4,6 +4,7 @@ from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
+from clusterwright.plan.near_misses import near_miss_lines
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
@@ -128,6 +129,7 @@ def _basis(plan: Plan) -> list[str]:
     )
     lines = [
         *(f"- {cell(capital(line))}." for line in basis_lines(plan)),
+        *(f"- Near misses: {cell(line)}." for line in near_miss_lines(plan)),
         f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
         *([f"- {source}."] if (source := outputs_of(plan).band_source) else []),
         f"- {capital(band_text(plan))}.",

@@ -25,6 +25,7 @@ from clusterwright.plan.deployment import (
 )
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.near_misses import near_misses
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
     ClusterNames,
@@ -180,6 +181,7 @@ def option(
     *,
     engine: Engine,
     considered: tuple[Hardware, ...],
+    missing: Sequence[SizedPoint] = (),
 ) -> Option:
     """Return the record of a target's chosen point.
 
@@ -191,6 +193,7 @@ def option(
         costs: of the sizes that were billed, by key.
         engine: of the workload.
         considered: the hardware that there was to choose from.
+        missing: sizes of that hardware that miss the goals.
     """
     target, point = choice.resolved, choice.point
     kept, spot = rented_shares(blueprint, choice, engine)
@@ -247,6 +250,7 @@ def option(
             for costed in [costs.get(key_of(target, other, choice.term))]
         ),
         considered=considered,
+        near_misses=near_misses(missing, nodes=point.nodes, goal_days=days(blueprint.goals.finish_within)),
         kept_goodput=kept,
         spot_goodput=spot,
         constraints=_constraints(blueprint, target.target, engine),

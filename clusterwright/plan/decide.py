@@ -207,6 +207,7 @@ def _option(
         costs,
         engine=engine,
         considered=hardware(blueprint, choice, several, costs, refused, engine=engine),
+        missing=next(considered.missing for considered in several if choice in considered.choices),
     )
 
 

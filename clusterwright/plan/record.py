@@ -192,6 +192,22 @@ class FrontPoint:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NearMiss:
+    """A smaller cluster that would do, had the goal a little more time.
+
+    Attributes:
+        nodes, gpus: of it, with the spares.
+        calendar_days_high: of its run with the confidence of the goal.
+        late_days: days by which that misses the goal.
+    """
+
+    nodes: int
+    gpus: int
+    calendar_days_high: float
+    late_days: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingFrontPoint(FrontPoint):
     """A cluster size that was looked at for training."""
 
@@ -262,6 +278,7 @@ class Option:
         it_power_w: nameplate load of owned hardware, None for rented.
         facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
         front: the cluster sizes that no size beats in both nodes and days and that meet the goal, the chosen one too.
+        near_misses: smaller sizes that miss the time of the goal by little, the nearest first.
         considered: the hardware that the blueprint left to choose from, the chosen one first; empty where it named one.
         constraints: what the blueprint holds of this target's size and layout.
         basis: what the dollars rest on; None in plans of versions before it.
@@ -333,6 +350,7 @@ class Option:
     npv_usd_high: float | None = None
     basis: Basis | None = None
     booked: Booked | None = None
+    near_misses: tuple[NearMiss, ...] = ()
 
     @property
     def key_figures(self) -> tuple[tuple[str, str], ...]:

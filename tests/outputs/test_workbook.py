@@ -125,7 +125,7 @@ def test_unknown_prices_stay_unknown(unpriced_plan: Plan) -> None:
     for missing in option.missing:
         line = bill["aws", missing.item]
         assert line[7] == line[8] == "unknown"
-        assert missing.reason in str(line[11])
+        assert missing.reason in str(line[12])
 
 
 def test_the_same_plan_gives_the_same_bytes(shipped_plan: Plan) -> None:

@@ -10,6 +10,7 @@ from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
 from clusterwright.explain.records import Explanation
 from clusterwright.plan.answer_basis import basis_lines
+from clusterwright.plan.near_misses import near_miss_lines
 from clusterwright.plan.record import Alternative, Plan, TrainingOption
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.plan.text.money import money, money_band, told, told_code, told_lines
@@ -74,6 +75,7 @@ def plan_text(
         "",
         *(_block("Service", *service_lines(plan)) if isinstance(plan, ServingPlan) else ()),
         *_not_ranked(plan),
+        *(_block("Near misses", *lines) if (lines := near_miss_lines(plan)) else ()),
         *_breakevens(plan),
         *_block("Work", work_text(plan)),
         *_block("Basis", *basis_lines(plan)),

@@ -24,6 +24,7 @@ from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.answer_basis import basis_lines
+from clusterwright.plan.near_misses import near_miss_lines
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import money, told_lines
 from clusterwright.plan.text.ranking import paper_title, rule_text
@@ -103,7 +104,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
             ),
             *((capital(term_text(key)), report_tables.cash_flow(found.rows[key])) for key in asked_keys(found)),
         ],
-        "basis": [capital(line) for line in basis_lines(plan)],
+        "basis": [capital(line) for line in (*basis_lines(plan), *near_miss_lines(plan))],
         "unit": plan.workload.unit,
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "band": band_text(plan),

@@ -61,10 +61,12 @@ class Considered:
     Attributes:
         points: sizes that meet the goal and can be had, fewest nodes first; the fastest one where none meets it.
         choices: those of them that were billed, in the same order.
+        missing: sizes that do not meet the goal, fewest nodes first.
     """
 
     points: tuple[SizedPoint, ...]
     choices: tuple[Choice, ...]
+    missing: tuple[SizedPoint, ...] = ()
 
 
 def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: ResolvedTarget) -> Considered:
@@ -85,6 +87,7 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
     target = replace(target, node=with_levels(blueprint, target.node, facts.catalogue))
     front, target = _front_in_hall(blueprint, facts, engine, target)
     meeting = [point for point in front if engine.meets_goals(blueprint, point)]
+    missing = tuple(point for point in front if not engine.meets_goals(blueprint, point))
     meeting = _fast_enough(blueprint, target, _within_capacity(target, meeting))
     # Where no size meets the goals, the nearest that can be had is shown with what is missing. So it is where the hall
     # holds none of those that meet it.
@@ -130,7 +133,7 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
     if not choices:
         # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
         raise RuleError((refused[0],))
-    return Considered(points=tuple(left), choices=tuple(choices))
+    return Considered(points=tuple(left), choices=tuple(choices), missing=missing)
 
 
 def _front_in_hall(
