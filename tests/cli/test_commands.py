@@ -393,13 +393,14 @@ def test_debug_shows_the_traceback() -> None:
 
 def test_a_missing_price_leaves_a_total_unknown_and_an_asked_price_missing(command: Command, shipped: Path) -> None:
     """A plan answers without a price: it ranks no way that needs it, and names it. Asked for alone: exit 3."""
-    ended = command("plan", shipped, "--set", "targets.aws.capacity=spot", "--json")
+    unpriced = ("--set", "targets.aws.capacity=spot", "--set", "targets.aws.region=us-west-2")
+    ended = command("plan", shipped, *unpriced, "--json")
     plan = loads(ended.out)
     option = plan.option("aws")
     assert option is not None
     assert (ended.code, option.run_usd, plan.recommended == "aws") == (0, None, False)
     assert [entry.sku for entry in option.missing] == ["aws/p5.48xlarge"]
-    ended = command("plan", shipped, "--set", "targets.aws.capacity=spot")
+    ended = command("plan", shipped, *unpriced)
     assert ended.code == 0
     ranked = ended.out.partition("\n  Ranked")[2].partition("\n\n")[0]
     assert "Azure, on demand" in ranked

@@ -21,8 +21,8 @@ _BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 
 @pytest.fixture(scope="session")
 def unpriced_plan() -> TrainingPlan:
-    """Return the plan of the shipped blueprint on spot instances of AWS, whose price is unknown."""
-    plan = plan_of(_BLUEPRINT, ["targets.aws.capacity=spot"])
+    """Return the plan of the shipped blueprint on spot instances of AWS in Oregon, whose price is unknown."""
+    plan = plan_of(_BLUEPRINT, ["targets.aws.capacity=spot", "targets.aws.region=us-west-2"])
     option = plan.option("aws")
     assert option is not None
     assert option.run_usd is None
