@@ -49,8 +49,8 @@ class OtherLayer:
             if node_count > most:
                 raise ConfigError(
                     [
-                        f"PRE032: nodeCount: {node_count} nodes are more than the {most} that the foundation's network has "
-                        f"addresses for; set {most} or fewer, or make another cluster with a larger network"
+                        f"PRE032: nodeCount: {node_count} nodes are more than the {most} that the foundation's network "
+                        f"has addresses for; set {most} or fewer, or make another cluster with a larger network"
                     ]
                 )
             return text

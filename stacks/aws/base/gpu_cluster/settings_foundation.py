@@ -110,8 +110,8 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
     if existing.vpc is None and settings.addresses_needed > addresses.node_subnet_addresses:
         values.fail(
             "vpcCidr",
-            f"PRE032: {addresses.vpc} leaves {addresses.node_subnet_addresses} addresses for nodes, endpoints and Lustre, "
-            f"which need {settings.addresses_needed}; before the first `up` take a larger range, afterwards "
+            f"PRE032: {addresses.vpc} leaves {addresses.node_subnet_addresses} addresses for nodes, endpoints and "
+            f"Lustre, which need {settings.addresses_needed}; before the first `up` take a larger range, afterwards "
             f"{max(0, addresses.node_subnet_addresses - settings.other_addresses)} nodes or fewer",
         )
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS))

@@ -112,8 +112,8 @@ def _addresses(values: Values, capacity_tib: int, *, is_made: bool) -> AddressPl
     if is_made and nodes > plan.node_addresses:
         values.fail(
             "vnetAddressSpace",
-            f"PRE032: {network} leaves {plan.node_addresses} addresses for {nodes} nodes; before the first `up` take a larger "
-            f"network, afterwards {plan.node_addresses} nodes or fewer",
+            f"PRE032: {network} leaves {plan.node_addresses} addresses for {nodes} nodes; before the first `up` take a "
+            f"larger network, afterwards {plan.node_addresses} nodes or fewer",
         )
     return plan
 

@@ -51,7 +51,10 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"networkCidr": "8.8.8.0/20"}, "networkCidr: needs a private IPv4 range"),
     ({"networkCidr": "10.0.0.1/12"}, "networkCidr: needs a private IPv4 range"),
     ({"networkCidr": "10.0.0.0/25"}, "networkCidr: needs a private IPv4 range"),
-    ({"networkCidr": "10.0.0.0/23", "nodeCount": 28}, "networkCidr: PRE032: 10.0.0.0/23 gives every network 26 addresses"),
+    (
+        {"networkCidr": "10.0.0.0/23", "nodeCount": 28},
+        "networkCidr: PRE032: 10.0.0.0/23 gives every network 26 addresses",
+    ),
     ({"nodeType": None}, "nodeType: needs an object"),
     ({"nodeType__gpuNetwork": 8}, "nodeType.gpuNetwork: unknown key; did you mean 'gpuNetworks'?"),
     ({"nodeType__gpuNetworks": 4}, "nodeType.gpuNetworks: a3-megagpu-8g needs 8, got 4"),
