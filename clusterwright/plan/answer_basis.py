@@ -204,9 +204,9 @@ def _at_half(plan: Plan) -> tuple[str, ...]:
         for way in main_ways(plan)
         if way.basis is not None and way.basis.half_npv_usd is not None
     )
-    if not known:
-        return ()
     unit = plan.workload.unit
+    if not known or unit.always_on:
+        return ()
     costs = "; ".join(
         f"{term_text(key)} {money(usd)}"
         + ("" if basis.half_run_share_usd is None else f", {money(basis.half_run_share_usd)} {unit.each}")

@@ -242,10 +242,8 @@ def _rented(size: _Sized, key: str, term: str, unplanned: str, unit: WorkUnit) -
         return offer
     if term == "spot":
         longer = offer.candidate.calendar_days / size.calendar_days - 1.0
-        unplanned = (
-            f"nodes may be taken back: {unit.each} takes {percent(longer, digits=1)} longer; not assured for the whole"
-            " horizon"
-        )
+        lost = "" if unit.always_on else f" {unit.each} takes {percent(longer, digits=1)} longer;"
+        unplanned = f"nodes may be taken back:{lost} not assured for the whole horizon"
     return not_ranked(offer, unplanned)
 
 

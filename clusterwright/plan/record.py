@@ -31,6 +31,7 @@ class WorkUnit:
     Attributes:
         name, plural: such as `run` and `runs`.
         this: the unit that is asked for alone, such as `this run`; empty for `this` and its name.
+        always_on: work of a given length that never stops: no size ends it sooner, and nothing uses the nodes less.
 
     >>> unit = WorkUnit(name="image", plural="images")
     >>> unit.each, unit.asked
@@ -40,6 +41,7 @@ class WorkUnit:
     name: str
     plural: str
     this: str = ""
+    always_on: bool = False
 
     @property
     def each(self) -> str:

@@ -6,10 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from clusterwright import assets
-from clusterwright.blueprint.load import load_values
+from clusterwright.blueprint.load import load, load_values
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.render.answer import comparison_text, plan_text
@@ -18,7 +19,13 @@ from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.serving.job import service_of
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
+from clusterwright.sizing.serving.calibration import load_calibration
+from clusterwright.sizing.serving.requests import poisson
+from clusterwright.sizing.serving.search import replica_columns, request_mix, scaled_work, search
+from clusterwright.sizing.serving.simulation.fleet import Router, simulate
+from clusterwright.sizing.serving.step_table import tabulated
 
 from .examples import shipped
 
@@ -222,6 +229,33 @@ def test_a_plan_of_training_is_no_service() -> None:
     assert serving_option(_aws(_chat())).replicas > 0
     with pytest.raises(InputError, match="workloads of kind train do not serve"):
         serving_plan(shipped())
+
+
+@pytest.mark.parametrize("name", ["serve-llama3-70b", "serve-gpt-oss-120b"])
+def test_times_per_token_at_a_percentile_are_those_of_simulated_requests(name: str) -> None:
+    """One replica with its share of the peak as Poisson arrivals sees the plan's time per token within 15 %."""
+    blueprint = load(assets.root() / "blueprints" / f"{name}.yaml").blueprint
+    facts = Facts.open()
+    resolved = resolve(blueprint, facts.catalogue)
+    assert isinstance(resolved, Resolved), resolved
+    service, calibration = service_of(blueprint, resolved), load_calibration()
+    node = resolved.targets[0].node
+    size = search(service, [node], calibration)[node.id][0]
+    own = replica_columns(service, node, size.layout, calibration, in_flight=size.in_flight)
+    mix = request_mix(service)
+    table = tabulated(
+        own.model,
+        own.device,
+        own.place,
+        scaled_work(own.factors, own.token_scale),
+        longest_tokens=int(mix.inputs.longest + mix.outputs.longest) + 2,
+        most_sequences=1024,
+    )
+    arrivals = poisson(mix, count=20_000, requests_per_s=size.requests_per_s / size.replicas, seed=20261123)
+    seen = simulate(table, arrivals, workers=1, router=Router.LEAST_LOADED).steady()
+    late = float(np.nanquantile(seen.time_per_token_s, service.goals.percentile))
+    assert size.time_per_token_s.value == pytest.approx(late, rel=0.15)
+    assert size.mean_time_per_token_s == pytest.approx(float(np.nanmean(seen.time_per_token_s)), rel=0.15)
 
 
 def test_every_rule_of_services_is_in_its_table() -> None:

@@ -73,7 +73,7 @@ def plan_text(
         "",
         _comparison(plan),
         "",
-        *(_block("Service", *service_lines(plan)) if isinstance(plan, ServingPlan) else ()),
+        *((*_block("Service", *service_lines(plan)), "") if isinstance(plan, ServingPlan) else ()),
         *_not_ranked(plan),
         *(_block("Near misses", *lines) if (lines := near_miss_lines(plan)) else ()),
         *_breakevens(plan),
@@ -202,7 +202,7 @@ def _comparison(plan: Plan) -> str:
     unit = plan.workload.unit
     columns = [
         Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
-        Column("days (low–high)", drop=0),
+        *([] if unit.always_on else [Column("days (low–high)", drop=0)]),
         *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
         Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=2), Column("NPV", drop=0),
         Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
@@ -223,7 +223,7 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
         NONE if option is None else option.instance,
         f"{way.nodes:,}",
         f"{way.gpus:,}",
-        days_of(way),
+        *([] if plan.workload.unit.always_on else [days_of(way)]),
         *([NONE] * len(plan.options[0].key_figures) if option is None else (text for _, text in option.key_figures)),
         cash_text(way),
         share_text(way),
@@ -253,7 +253,11 @@ def breakeven_text(plan: Plan, index: int) -> str:
         return f"against {against}: none within the horizon ({entry.reason})"
     low = "?" if entry.months_low is None else f"{entry.months_low:.0f}"
     high = "later" if entry.months_high is None else f"{entry.months_high:.0f}"
-    above = "" if entry.utilisation is None else f"; owning costs less above {percent(entry.utilisation)} utilisation"
+    above = (
+        ""
+        if entry.utilisation is None or plan.workload.unit.always_on
+        else f"; owning costs less above {percent(entry.utilisation)} utilisation"
+    )
     return f"against {against}: month {entry.months:.0f} ({low}–{high}){above}"
 
 

@@ -41,7 +41,8 @@ def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:
         return " / ".join(time_text(value) for value in values)
 
     return tuple(
-        f"{NAME_OF_TARGET[option.target]}, simulated at the peak ({option.requests:,} requests at "
+        f"{NAME_OF_TARGET[option.target]}, simulated at the peak, each request to the replica with the least in flight "
+        f"({option.requests:,} requests at "
         f"{option.requests_per_s:,.4g}/s on {option.replicas:,} replicas, {at}): "
         f"first token {times(option.first_token_s)}, per token {times(option.time_per_token_s)}, "
         f"whole answer {times(option.total_s)}"

@@ -262,7 +262,7 @@ def _breakeven(plan: Plan, entry: Breakeven) -> str:
     rented = NAME_OF_TARGET[entry.rented_key]
     share = (
         ""
-        if entry.utilisation is None
+        if entry.utilisation is None or plan.workload.unit.always_on
         else f" Over the whole horizon, after resale, owning costs less above {percent(entry.utilisation)} utilisation."
     )
     if entry.months is None:

@@ -38,7 +38,7 @@ class ServingWorkload(WorkloadSummary):
         prefix_cache_hit: share of the input that is in memory; month_s: seconds of a month.
     """
 
-    unit: ClassVar[WorkUnit] = WorkUnit(name="month", plural="months", this="a month of service")
+    unit: ClassVar[WorkUnit] = WorkUnit(name="month", plural="months", this="a month of service", always_on=True)
     always_on: ClassVar[bool] = True
 
     framework: str

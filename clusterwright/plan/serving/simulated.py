@@ -1,6 +1,6 @@
 """A plan's replicas, request by request: `sizing.serving.simulation` at the peak that the plan is sized for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from clusterwright.plan.serving.job import service_of
 from clusterwright.plan.serving.record import ServingOption, serving_plan
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving.calibration import load_calibration
-from clusterwright.sizing.serving.requests import RequestMix, log_normal, poisson
-from clusterwright.sizing.serving.search import replica_columns
+from clusterwright.sizing.serving.requests import poisson
+from clusterwright.sizing.serving.search import replica_columns, request_mix, scaled_work
 from clusterwright.sizing.serving.service import Service
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate
 from clusterwright.sizing.serving.step_table import tabulated
@@ -23,8 +23,6 @@ from clusterwright.sizing.serving.step_table import tabulated
 SHARES = (0.5, 0.95, 0.99)
 REQUESTS = 10_000
 _SEED = 20261123
-#: No length is beyond so many times its P95.
-_LONGEST = 4.0
 #: Requests are simulated for so many times as an answer takes on average, up to this many.
 _LIFETIMES, _MOST_REQUESTS = 20.0, 100_000
 #: That frameworks take at once where nothing is said.
@@ -77,27 +75,22 @@ def simulated(
 
 def _option(service: Service, option: ServingOption, node: NodeType, requests: int) -> SimulatedOption:
     own = replica_columns(service, node, option.layout, load_calibration(), in_flight=option.in_flight)
-    mix = RequestMix(
-        inputs=log_normal(mean=service.inputs.mean, p95=service.inputs.p95, most=_LONGEST * service.inputs.p95),
-        outputs=log_normal(mean=service.outputs.mean, p95=service.outputs.p95, most=_LONGEST * service.outputs.p95),
-        cached_share=service.prefix_share,
-    )
+    mix = request_mix(service)
     table = tabulated(
         own.model,
         own.device,
         own.place,
-        own.factors,
+        # What measurements say beyond the formulas is of the steps and of the prefills between them.
+        scaled_work(own.factors, own.token_scale),
         longest_tokens=int(mix.inputs.longest + mix.outputs.longest) + 2,
         most_sequences=int(min(service.most_sequences, _MOST_SEQUENCES)),
     )
-    # What measurements say of a time beyond the formulas scales what is computed and what the times come to.
-    table = replace(table, decode_s=table.decode_s * own.token_scale)
     # Long enough for the last to meet a fleet as full as it gets.
     lasting = option.mean_first_token_s + service.outputs.mean * option.mean_time_per_token_s
     count = int(min(max(requests, _LIFETIMES * lasting * option.peak_requests_per_s), _MOST_REQUESTS))
     arrivals = poisson(mix, count=count, requests_per_s=option.peak_requests_per_s, seed=_SEED)
     seen = simulate(table, arrivals, workers=option.replicas, router=Router.LEAST_LOADED).steady()
-    first = seen.first_token_s * own.first_scale
+    first = seen.first_token_s * own.first_scale / own.token_scale
     return SimulatedOption(
         target=option.target,
         replicas=option.replicas,

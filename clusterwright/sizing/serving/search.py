@@ -3,9 +3,10 @@
 A layout's replica takes more requests the more of them it holds at once, and each of them then waits longer. For each
 layout the largest load that meets the goals is sought on a grid of requests in flight; the replicas follow from it.
 
-Arrivals are Poisson, so that requests in flight vary: with n in the mean, a share p of the time sees no more than
-`n + z_p sqrt(n)`. Goals at a percentile are tested at that batch, with an input of that percentile behind a queue of
-prefills whose wait has an exponential tail.
+Arrivals are Poisson, so that requests in flight vary. The time per token at a percentile is that of `open_loop`, which
+the simulation is held against: single answers meet batches and prefills of their own. The first token is tested at
+`n + z_p sqrt(n)` requests, n in the mean, with an input of that percentile behind a queue of prefills whose wait has an
+exponential tail.
 """
 
 import math
@@ -42,11 +43,19 @@ from clusterwright.sizing.serving.memory import (
     touched_experts,
     weight_bytes,
 )
+from clusterwright.sizing.serving.open_loop import PER_TOKEN, latencies
+from clusterwright.sizing.serving.requests import RequestMix, log_normal
 from clusterwright.sizing.serving.service import LatencyGoals, Service
 from clusterwright.workload.inference import ServedModel
 
 #: Requests in flight that are looked at: 1 to 4,096, 12 % apart.
 _GRID = np.unique(np.round(np.geomspace(1.0, 4096.0, 74), 3))
+#: Requests in flight at which percentiles of the time per token are computed, and interpolated between.
+_COARSE = np.array([1.0, 4.0, 16.0, 48.0, 128.0, 384.0, 1024.0, 4096.0])
+#: A percentile over its mean is not told beyond this: the replica does not keep up.
+_MOST_SPREAD = 1e3
+#: No length is beyond so many times its P95.
+_LONGEST = 4.0
 #: Accelerators of a replica within one scale-up domain, and nodes of one that is larger than a node.
 _SIZES = (1, 2, 4, 8, 16)
 _STAGES = (2, 3, 4, 6, 8, 12, 16)
@@ -380,7 +389,47 @@ def _at_confidence(band: Array, confidence: float, *, high: bool) -> Array:
     return band[:, 1] * scale if high else band[:, 0] * scale
 
 
-def _times(service: Service, columns: _Columns, index: npt.NDArray[np.intp], in_flight: Array) -> _Times:
+def request_mix(service: Service) -> RequestMix:
+    """Return the lengths of a service's requests as points of their distributions."""
+    inputs, outputs = service.inputs, service.outputs
+    return RequestMix(
+        inputs=log_normal(mean=inputs.mean, p95=inputs.p95, most=_LONGEST * inputs.p95),
+        outputs=log_normal(mean=outputs.mean, p95=outputs.p95, most=_LONGEST * outputs.p95),
+        cached_share=service.prefix_share,
+    )
+
+
+def scaled_work(factors: Factors, token_scale: Array | float) -> Factors:
+    """Return factors with which steps and prefills take what measurements say of times per token.
+
+    A time per token is that of its step and of the prefills between: the scale is of both.
+    """
+    return replace(
+        factors, step_scale=factors.step_scale * token_scale, prefill_scale=factors.prefill_scale * token_scale
+    )
+
+
+def _token_spread(service: Service, columns: _Columns, index: npt.NDArray[np.intp], in_flight: Array) -> Array:
+    """Return the time per token at the percentile of the goals over the mean of the closed form, at least 1."""
+    own = columns.at(index, in_flight)
+    served = own.served()
+    token = served.time_per_token_s * own.token_scale
+    answer = served.first_token_s * own.first_scale + service.outputs.mean * token
+    seen = latencies(
+        own.model,
+        own.device,
+        own.place,
+        scaled_work(own.factors, own.token_scale),
+        mix=request_mix(service),
+        requests_per_s=in_flight / answer,
+        shares=(service.goals.percentile,),
+    )
+    return np.clip(seen.at(PER_TOKEN, service.goals.percentile) / token, 1.0, _MOST_SPREAD)
+
+
+def _times(
+    service: Service, columns: _Columns, index: npt.NDArray[np.intp], in_flight: Array, token_spread: Array
+) -> _Times:
     """Return the times of layouts with so many requests in flight, on average and at the percentile of the goals."""
     share = service.goals.percentile
     normal = max(NormalDist().inv_cdf(share), 0.0)
@@ -395,12 +444,13 @@ def _times(service: Service, columns: _Columns, index: npt.NDArray[np.intp], in_
     tail = np.log(np.maximum(busy / max(1.0 - share, 1e-9), 1.0)) / np.maximum(busy, 1e-9)
     late = waits * np.maximum(variation * tail - 1.0, 0.0)
     first_at = full.first_token_s + served.prefill_s * (longest - 1.0) + late
+    token = served.time_per_token_s * mean.token_scale
     return _Times(
         rate=served.requests_per_s * mean.rate_scale,
         first=served.first_token_s * mean.first_scale,
-        token=served.time_per_token_s * mean.token_scale,
+        token=token,
         first_at=np.maximum(first_at, served.first_token_s) * mean.first_scale,
-        token_at=np.maximum(full.time_per_token_s, served.time_per_token_s) * mean.token_scale,
+        token_at=token * token_spread,
         served=served,
     )
 
@@ -432,8 +482,11 @@ def _sized(service: Service, fitting: _Fitting) -> list[ServingSize]:
     columns, most, bands = fitting.columns, fitting.most, fitting.bands
     goals = service.goals
     count, points = len(fitting.index), len(_GRID)
-    index = np.repeat(fitting.index, points)
-    times = _times(service, columns, index, np.tile(_GRID, count))
+    coarse = _token_spread(service, columns, np.repeat(fitting.index, len(_COARSE)), np.tile(_COARSE, count)).reshape(
+        count, len(_COARSE)
+    )
+    spread = np.exp([np.interp(np.log(_GRID), np.log(_COARSE), row) for row in np.log(coarse)])
+    times = _times(service, columns, np.repeat(fitting.index, points), np.tile(_GRID, count), spread.reshape(-1))
     slow_first = np.exp(_at_confidence(bands[TTFT_MEDIAN], goals.confidence, high=True))
     slow_token = np.exp(_at_confidence(bands[TPOT_MEDIAN], goals.confidence, high=True))
     slow_rate = np.exp(_at_confidence(bands[THROUGHPUT], goals.confidence, high=False))
@@ -459,7 +512,9 @@ def _sized(service: Service, fitting: _Fitting) -> list[ServingSize]:
     lines = np.arange(count)
     replicas = np.maximum(np.ceil(needed[lines, chosen] - 1e-9), 1.0)
     in_flight = _load(shaped(times.rate), asked, replicas)
-    final = _times(service, columns, fitting.index, in_flight)
+    final = _times(
+        service, columns, fitting.index, in_flight, _token_spread(service, columns, fitting.index, in_flight)
+    )
     return [
         _size(
             service,
