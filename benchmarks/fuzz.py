@@ -492,6 +492,71 @@ def training_runs(case: Case) -> None:
     read(case.file("runs.csv", spoilt_table(_runs(), case.chance)), _catalogue())
 
 
+#: Measurements of each kind; configurations are made up, figures are of the right size.
+SERVING_RUNS = """\
+id,suspect,model,hardware,n_gpus,tp,pp,ep,dp_attention,disaggregated,prefill_gpus,decode_gpus,prefill_tp,prefill_ep,\
+prefill_dp_attention,prefill_workers,decode_tp,decode_ep,decode_dp_attention,decode_workers,speculative,framework,\
+precision,isl,osl,concurrency,tput_per_gpu,ttft_mean_s,ttft_median_s,ttft_p99_s,tpot_median_s,\
+joules_per_output_token,overlap_serving_runs
+a,0,Llama-3.3-70B,h200,4,4,,1,0,0,,,,,,0,,,,0,none,vllm,fp8,1024,1024,32,1000,0.2,0.12,0.6,0.014,1.2,0
+b,0,DeepSeek-R1,b200,12,,,,,1,4,8,4,4,0,1,8,8,1,1,mtp,dynamo-sglang,fp4,8192,1024,128,3000,2,1.8,9,0.02,,0
+c,0,gpt-oss-120b,gb200,1,1,,1,0,0,,,,,,0,,,,0,none,an engine,fp4,1024,8192,,500,,,,,,0
+"""
+FINETUNING_RUNS = """\
+source,model,method,quant,micro_batch,seq,trainable_params,gpus,gpu,measured_peak_gb,predicted_gb,ape,global_batch,\
+grad_accum,samples_per_s,tokens_per_s_per_gpu,time_to_train_min,n_runs,nodes,framework,notes
+x@1,Llama-3.1-8B,lora r8 all layers,none,2,2048,,1,A100,20,1,9,,,,4000,,,,torchtune,peak 18.6 GiB
+y@2,Llama-2-70B,lora r16 (fused qkv + proj),fp8 or nvfp4 or bf16,1.0,8192,44564480,8,B200,,,,8,1,,6000,9.5,,1,NeMo,
+x@1,Llama-3.1-8B,qlora,nf4,2,2048,,1,H100,12,,,,,,,,,,torchtune,
+x@1,Llama-3.1-8B,inference bs1,none,1,,,1,A100,17,,,,,,,,,,,
+"""
+TRACE = "arrival_s,input_tokens,output_tokens,cached_tokens\n0,1000,200,0\n0.5,30,1,10\n0.5,8000,900,0\n2,5,5,0\n"
+
+
+def serving_runs(case: Case) -> None:
+    """Read and predict measurements of served replicas."""
+    from clusterwright.cli.validate_serving import serving
+
+    _measurements(case, SERVING_RUNS, serving)
+
+
+def finetuning_runs(case: Case) -> None:
+    """Read and predict measurements of fine-tuning."""
+    from clusterwright.cli.validate_finetune import finetune
+
+    _measurements(case, FINETUNING_RUNS, finetune)
+
+
+def _measurements(case: Case, valid: str, validate: Callable[..., int]) -> None:
+    path = case.file("runs.csv", spoilt_table(valid, case.chance))
+    with redirect_stdout(io.StringIO()):
+        validate(path, models=None, predictions_to=case.folder / "predictions.csv", as_json=bool(case.number % 2))
+
+
+def a_trace(case: Case) -> None:
+    """Read a trace of requests."""
+    from clusterwright.sizing.serving.requests import read_trace
+
+    read_trace(case.file("trace.csv", spoilt_table(TRACE, case.chance)))
+
+
+def a_service(case: Case) -> None:
+    """Read the blueprint of a service; plan one in two hundred."""
+    from clusterwright.blueprint.load import load
+    from clusterwright.cli.planning import plan_of
+
+    path = case.file("blueprint.yaml", spoilt_yaml(_service(), case.chance))
+    if case.number % 200 == 0:
+        plan_of(path, [])
+    else:
+        _ = load(path, ()).fingerprint
+
+
+@cache
+def _service() -> str:
+    return (ROOT / "blueprints" / "serve-llama3-70b.yaml").read_text(encoding="utf-8")
+
+
 @cache
 def _cases() -> tuple[str, ...]:
     return tuple(
@@ -693,18 +758,22 @@ def a_manifest(case: Case) -> None:
 
 #: What is read, and how many of 1,000 cases are of it.
 KINDS: dict[str, tuple[Callable[[Case], None], int]] = {
-    "blueprint": (a_blueprint, 470),
-    "parts": (a_parts_file, 60),
+    "blueprint": (a_blueprint, 370),
+    "service": (a_service, 100),
+    "parts": (a_parts_file, 50),
     "quote": (a_quote, 60),
     "workbook": (a_workbook, 15),
     "price list": (a_price_list, 60),
-    "training runs": (training_runs, 60),
-    "cost case": (a_cost_case, 50),
+    "training runs": (training_runs, 40),
+    "serving runs": (serving_runs, 20),
+    "fine-tuning runs": (finetuning_runs, 20),
+    "trace": (a_trace, 10),
+    "cost case": (a_cost_case, 40),
     "bill": (a_bill, 10),
     "model": (a_model, 50),
     "plan": (a_plan, 15),
     "feed file": (a_feed_file, 50),
-    "answer": (an_answer, 60),
+    "answer": (an_answer, 50),
     "manifest": (a_manifest, 60),
 }
 
