@@ -1,4 +1,4 @@
-"""Planted mistakes that the tests must notice: `python benchmarks/mutants.py sample|index|run|report`.
+"""Planted mistakes that the tests must notice: `python benchmarks/mutants.py sample|index|run|records|report`.
 
 Method. Cosmic Ray's operators (`+` to `-`, `<` to `<=`, `and` to `or`, a number plus one, no `break`, and so on) are
 applied to the five packages that size, design and price; 500 places are drawn with a seed, one mutant each.
@@ -10,6 +10,8 @@ applied to the five packages that size, design and price; 500 places are drawn w
   quickest tests that run the changed statement are run until one fails. What none of them noticed, and what is not in
   a function, is run in a process that loads the changed module from the start, against all tests that run it. A mutant
   is killed by a test that fails or by the processor time; it has survived if none of them noticed.
+- `records` holds what no test has noticed so far against the recorded answers of five blueprints, as
+  `tests/test_records.py` does: it needs no index.
 - `report` counts them and lists the survivors with their reasons, which are written into the table by hand.
 
 Not drawn: annotations, arguments of decorators, and the decorators of caches, which change no result.
@@ -617,6 +619,31 @@ def run(wanted: Callable[[Mutant], bool], most: int, *, nearest_only: bool) -> N
             keep(tried(one))
 
 
+def by_records(wanted: Callable[[Mutant], bool], most: int) -> None:
+    """Hold mutants that no test has noticed against the recorded answers, and keep what these notice.
+
+    `tests/test_records.py` compares the same answers, one blueprint a test. Those that differ most come first.
+    """
+    ahead = ("contracts", "gb200", "experts", "spot", "growth")
+
+    def work(mutant: Mutant, _: Path) -> int:
+        sys.meta_path.insert(0, Replaced(mutant.module, planted(mutant)))
+        import answers
+
+        known = answers.read()
+        for name in ahead:
+            if answers.records(answers.FOLDER / f"{name}.yaml") != known[name]:
+                return 1
+        return 0
+
+    open_ones = [one for row in read_session() if wanted(row) and (one := located(row)) is not None]
+    for one in open_ones[:most]:
+        ended = in_a_process(partial(work, one), processor_s=240)
+        outcome = outcome_of(ended)
+        found = "passed" if outcome == "survived" else outcome
+        keep(replace(one, outcome=found, tests=len(ahead), seconds=round(ended.processor_s, 1)))
+
+
 def report() -> None:
     """Print how many were noticed, by package, and the survivors with their reasons."""
     rows = [one for one in read_session() if one.outcome]
@@ -639,7 +666,7 @@ def report() -> None:
 def main() -> None:
     """Do what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("sample", "index", "run", "report"))
+    parser.add_argument("what", choices=("sample", "index", "run", "records", "report"))
     parser.add_argument("--most", type=int, default=MUTANTS, help="run as many")
     parser.add_argument("--again", help="run these again: numbers, or an outcome")
     parser.add_argument("--package", choices=PACKAGES, help="run those of one package only")
@@ -663,6 +690,12 @@ def main() -> None:
                 ),
                 given.most,
                 nearest_only=given.nearest,
+            )
+        case "records":
+            load_libraries()
+            by_records(
+                lambda one: one.outcome in ("", "passed") and given.package in (None, one.module.split("/")[1]),
+                given.most,
             )
         case "report":
             report()
