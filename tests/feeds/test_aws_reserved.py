@@ -168,7 +168,7 @@ def test_a_savings_plan_is_used_where_there_is_no_reserved_instance(tmp_path: Pa
         ]
     finally:
         book.close()
-    assert [price and price.point.usd for price in prices] == [13.921094, 15.1, 15.1, 13.9, 13.9]
+    assert [price and price.point.usd for price in prices] == [13.92, 15.1, 15.1, 13.9, 13.9]
 
 
 def test_yuan_are_no_dollars(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_contracts_and_extras_by_hand(shipped_plan: Plan) -> None:
     saving = _cost(found, "aws/savings_plan_3y/contract")
     hours = 36 * 730
     assert (saving.horizon_usd or 0.0) - (monthly.horizon_usd or 0.0) == pytest.approx(
-        (3.0 - 24.8 / 8) * saving.gpus * hours
+        (3.0 - 23.776 / 8) * saving.gpus * hours
     )
     agreed = _cost(found, "coreweave/on_demand/contract")
     assert agreed.usd_per_gpu_hour == pytest.approx(2.0)
