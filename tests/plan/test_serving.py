@@ -219,9 +219,28 @@ def test_an_unknown_framework_is_taken_with_a_warning_and_a_wider_band() -> None
     """A name without measurements widens the band and says so."""
     other = _plan("workload.framework=my-engine", "workload.parallelism.tensor=8")
     known = _plan("workload.parallelism.tensor=8")
-    assert [warning.id for warning in other.warnings if warning.id.startswith("SRV")] == ["SRV020"]
+    assert {warning.id for warning in other.warnings if warning.id.startswith("SRV")} == {"SRV020", "SRV022"}
     wide, narrow = _aws(other).time_per_token_s, _aws(known).time_per_token_s
     assert wide.high / wide.low > narrow.high / narrow.low
+
+
+def test_nodes_that_only_an_uncertain_prediction_asks_for_are_told() -> None:
+    """With an unknown framework most nodes are for the band: SRV022 names those at even odds, which plan as many."""
+    wide = _plan("workload.framework=an engine nobody measured")
+    told = {finding.message.split(":")[0]: finding for finding in wide.warnings if finding.id == "SRV022"}
+    assert "aws" in told
+    nodes = int(re.search(r"even odds ([\d,]+):", told["aws"].message)[1])  # type: ignore[index]
+    even = _plan("workload.framework=an engine nobody measured", "goals.confidence=0.5")
+    assert _aws(even).nodes == nodes
+    assert _aws(wide).nodes > 1.5 * nodes
+    assert not [finding for finding in even.warnings if finding.id == "SRV022"]
+
+
+def test_a_service_that_misses_its_goals_finishes_nothing() -> None:
+    """The answer of a service without one speaks of goals, not of finishing in time."""
+    text = plan_text(_plan("goals.time_per_token=1 ms"), Path("chat.yaml"))
+    assert "no target meets the goals" in text
+    assert "finish" not in text
 
 
 def test_a_plan_of_training_is_no_service() -> None:

@@ -1,7 +1,7 @@
 """The engine of serving: replicas for a load and goals, sized by `sizing.serving`; one unit of work is a month."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -16,6 +16,7 @@ from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption
 from clusterwright.plan.serving.findings import (
     capped_power,
+    costly_confidence,
     does_not_fit,
     missed,
     too_few_nodes,
@@ -51,6 +52,8 @@ from clusterwright.workload.transformer import parameters
 #: Spot nodes that are taken back, per node and day; the same assumption as for training.
 _SPOT_INTERRUPTIONS_PER_NODE_DAY = 7.3e-3
 _MILLION = 1e6
+#: Confidence at which a goal is tested at the middle of a band.
+_EVEN = 0.5
 _LEVEL_TEXTS = {
     KNOWN_PAIR: "known pair: {model} was measured on {chip}; the band is that of such rows when they are left out",
     UNSEEN_PAIR: "unseen pair: {model} and {chip} were both measured, but not together; the band is that of such pairs",
@@ -133,9 +136,27 @@ class ServingEngine:
         """Return nothing: what fails is a goal."""
         return ()
 
-    def warnings(self, blueprint: Blueprint, options: Sequence[Option]) -> tuple[Finding, ...]:  # noqa: ARG002
-        """Return what widens the band, and caps that no prediction counts."""
-        return (*unknown_framework(blueprint), *capped_power(blueprint))
+    def warnings(self, blueprint: Blueprint, options: Sequence[Option]) -> tuple[Finding, ...]:
+        """Return what widens the band, what the width of the band costs, and caps that no prediction counts."""
+        served = [serving_option(option) for option in options]
+        return (
+            *unknown_framework(blueprint),
+            *costly_confidence(self.service, served, self._nodes_at_even_odds(served)),
+            *capped_power(blueprint),
+        )
+
+    def _nodes_at_even_odds(self, options: Sequence[ServingOption]) -> dict[str, int]:
+        """Return, by target, the nodes with which the middle of the bands meets the goals; nothing where none do."""
+        service = self.service
+        even = replace(service, goals=replace(service.goals, confidence=_EVEN))
+        nodes = {name: sizes[0].node for name, sizes in self.sizes.items() if sizes}
+        asked = {option.target: nodes[option.instance] for option in options if option.instance in nodes}
+        found = search(even, list({node.id: node for node in asked.values()}.values()), self.calibration)
+        return {
+            target: meeting[0].nodes
+            for target, node in asked.items()
+            if (meeting := [size for size in found[node.id] if size.shortfall <= 0])
+        }
 
     def useful_share(self, point: SizedPoint) -> float:  # noqa: ARG002
         """Return the share of the time that the service is up: spare replicas stand in for what fails."""

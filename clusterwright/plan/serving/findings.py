@@ -1,6 +1,6 @@
 """What is wrong with a service on a target, and what would make it right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, serve_of
@@ -117,6 +117,36 @@ def unknown_framework(blueprint: Blueprint) -> tuple[Finding, ...]:
             help="vllm, sglang and tensorrt-llm have measurements of their own",
         ),
     )
+
+
+#: Nodes over those at even odds from which the confidence is said to be what is paid for.
+_COSTLY = 1.5
+
+
+def costly_confidence(
+    service: Service, options: Sequence[ServingOption], at_even_odds: Mapping[str, int]
+) -> list[Finding]:
+    """Return `SRV022` for targets whose nodes are there for the width of the band more than for the load.
+
+    More replicas shorten a queue; they do not make a prediction surer.
+
+    Args:
+        service: with the confidence asked for.
+        options: as they were sized.
+        at_even_odds: by target, the nodes that meet the goals at the middle of the bands.
+    """
+    return [
+        Finding(
+            id="SRV022",
+            path=("goals", "confidence"),
+            message=f"{option.target}: {percent(service.goals.confidence)} confidence takes {option.nodes:,} nodes, "
+            f"even odds {nodes:,}: the difference is for the band of the prediction, not for the load",
+            help="measure a replica and calibrate (clusterwright calibrate), or set goals.confidence to 0.5 and "
+            "load-test before you buy",
+        )
+        for option in options
+        if (nodes := at_even_odds.get(option.target)) is not None and option.nodes >= _COSTLY * nodes + 1
+    ]
 
 
 def capped_power(blueprint: Blueprint) -> Iterator[Finding]:

@@ -235,7 +235,8 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
 
 def _no_answer(plan: Plan) -> str:
     if not any(option.meets_goal for option in plan.options):
-        return "no target can finish in time; see what failed"
+        missed = "meets the goals" if plan.workload.unit.always_on else "can finish in time"
+        return f"no target {missed}; see what failed"
     if all(option.run_cost_usd is None for option in plan.options):
         return f"the goal can be met, but no target has all its prices on {plan.as_of}; what lacks one is listed"
     return "no target meets every goal; see what failed"
