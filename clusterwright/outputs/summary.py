@@ -13,6 +13,7 @@ from clusterwright.plan.text.ranking import (
     answers_text,
     cash_text,
     days_of,
+    days_shown,
     main_ways,
     paper_title,
     paper_ways,
@@ -51,9 +52,17 @@ def readme(plan: Plan) -> str:
 def _comparison(plan: Plan) -> list[str]:
     months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
     titles = (
-        RANKED, "Cluster", "Days (low to high)", capital(unit.asked), f"Share of {unit.each}", f"{months}, NPV",
-        "Buy now", f"{told_code()} per GPU-hour", "Priced", "Answer",
-    )  # fmt: skip
+        RANKED,
+        "Cluster",
+        *days_shown(plan, "Days (low to high)"),
+        capital(unit.asked),
+        f"Share of {unit.each}",
+        f"{months}, NPV",
+        "Buy now",
+        f"{told_code()} per GPU-hour",
+        "Priced",
+        "Answer",
+    )
     ways = main_ways(plan)
     lines = (
         [*markdown_table(titles, [_row(plan, way) for way in ways], words=2), "", f"{capital(rule_text(plan))}."]
@@ -70,7 +79,7 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
     return [
         term_text(way.key),
         f"{way.nodes:,} × {way.instance} ({way.gpus:,} GPUs)" if way.instance else f"{way.nodes:,} nodes",
-        days_of(way),
+        *days_shown(plan, days_of(way)),
         cash_text(way),
         share_text(way),
         money_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
@@ -97,11 +106,12 @@ def _asked(plan: Plan) -> list[str]:
 
 def _reasons(plan: Plan) -> list[str]:
     kind = outputs_of(plan)
+    least = "" if plan.workload.unit.always_on else " and that no other beats in both nodes and calendar days"
     lines = [
         (
-            f"Per target, of the cluster sizes that meet {kind.goal(plan)} and that no other beats in both nodes and "
-            f"calendar days, the cheapest was taken: by the cash of one {plan.workload.unit.name} where it is rented, "
-            "by the present value of the horizon's work where it is owned or committed."
+            f"Per target, of the cluster sizes that meet {kind.goal(plan)}{least}, the cheapest was taken: by the cash "
+            f"of one {plan.workload.unit.name} where it is rented, by the present value of the horizon's work where it "
+            "is owned or committed."
         ),
         "",
     ]

@@ -23,7 +23,7 @@ usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF
   reimage              replace the nodes' system, a part of them at a time
   adopt                say that this folder is of the cluster that the state is of, after generating it again
   status               show each layer's resources
-  submit OPTIONS       check and submit the training job as an ordinary user; options are those of launch/submit.sh,
+  submit OPTIONS       check and submit the job of launch/ as an ordinary user; options are those of launch/submit.sh,
                        after --user NAME, who is among the cluster's users (your name here by default)
   kubectl ARGUMENTS    kubectl by the way that charts take to the API server
 
@@ -484,7 +484,7 @@ submit() {
   case " ${submit_options[*]-} " in
     *" --help "* | *" -h "* | *" --host "*) exec bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"} ;;
   esac
-  if [ -f launch/train.yaml ]; then
+  if compgen -G 'launch/*.yaml' >/dev/null; then
     point_kubectl
     # What it tells the user to type has to go the same way.
     KUBECTL_SHOWN='./cluster.sh kubectl' bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Asks the metadata service every few seconds whether the cloud takes this spot machine back. Once it does, the node takes
-# no further job, its jobs get SIGTERM, so that training has the notice (AWS 2 min, Azure and GCP 30 s) to save, and go
+# no further job, its jobs get SIGTERM, so that they have the notice (AWS 2 min, Azure and GCP 30 s) to save, and go
 # back into the queue.
 set -euo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"

@@ -57,7 +57,7 @@ _GCP_NODE = {
 _EVERY_LAYER: dict[str, dict[str, Any]] = {
     "aws": {"aws:region": "us-east-1", "availabilityZone": "us-east-1a"},
     "azure": {"location": "eastus", "zone": "1"},
-    "gcp": {"gcp:project": "my-training-project", "gcp:region": "us-central1", "zone": "us-central1-a"},
+    "gcp": {"gcp:project": "my-gpu-project", "gcp:region": "us-central1", "zone": "us-central1-a"},
 }
 _FOUNDATION: dict[str, dict[str, Any]] = {
     "aws": {

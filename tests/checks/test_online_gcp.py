@@ -20,7 +20,7 @@ from clusterwright.checks.preflight.online.gcp import Gcp
 from .projects import asked
 
 ANSWERS: dict[str, Any] = json.loads((Path(__file__).parent / "answers" / "gcp.json").read_text())
-PROJECT = "my-training-project"
+PROJECT = "my-gpu-project"
 A100 = asked("NVIDIA A100 80GB GPUs", "NVIDIA_A100_80GB_GPUS")
 
 

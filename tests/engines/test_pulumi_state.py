@@ -122,7 +122,7 @@ def test_another_account_is_refused(here: Place) -> None:
     [
         ("aws", "arn:aws:ec2:us-east-1:123456789012:vpc/vpc-0a"),
         ("azure", "/subscriptions/1/resourceGroups/small-network"),
-        ("gcp", "https://www.googleapis.com/compute/v1/projects/my-training-project/global/networks/small-primary"),
+        ("gcp", "https://www.googleapis.com/compute/v1/projects/my-gpu-project/global/networks/small-primary"),
     ],
     ids=("aws", "azure", "gcp"),
 )

@@ -23,6 +23,8 @@ from clusterwright.plan.record import Plan, TrainingPlan
 from tests.plan.drawing import plan_of_images
 
 _OF_TRAINING = re.compile(r"(?i)\b(?:train\w*(?!-cost)|mfu|steps?|megatron\w*)\b|_step\b")
+#: The same without words that programs have too; Trainium is a product.
+WORD_OF_TRAINING = re.compile(r"(?i)(?<![a-z])(?:train(?!ium)[a-z]*|mfu\b|megatron[a-z]*)")
 #: A run as the unit of work, not as a program's.
 _RUN = re.compile(r"(?i)\b(?:this|a|an|one|the|per|each|such|of) runs?\b|\d runs?\b|\bruns of\b")
 FACTS = Facts.open()
@@ -120,6 +122,24 @@ def test_a_cloud_gets_its_stack_without_launch_files(plan: Plan, scheduler: str)
     assert "Run the job" not in ours
     for text in (ours, *values):
         assert _OF_TRAINING.findall(text) + _RUN.findall(text) == [], text
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
+def test_no_file_of_the_whole_build_speaks_of_training(plan: Plan, files: dict[str, File], scheduler: str) -> None:
+    """Names and texts of projects, documents, report and workbook hold no word of training, whatever the scheduler."""
+    written = dict(files)
+    for option in plan.options:
+        chosen = replace(option, scheduler=scheduler)
+        made = onprem_files if option.target == "onprem" else cloud_files
+        parts = made(plan, chosen, FACTS.catalogue)
+        written |= {f"{option.target}-{scheduler}/{name}": file for name, file in parts.items()}
+    named = {name: file.content.decode("utf-8", "ignore") for name, file in written.items()}
+    named["tco/tco.xlsx"] = "\n".join(_cells(written["tco/tco.xlsx"]))
+    # The settings of jobs are of the blueprint, which has one section for all kinds.
+    named["plan.json"] = named["plan.json"].replace('"megatron": "/shared/Megatron-LM"', "")
+    spoken = {name: WORD_OF_TRAINING.findall(name + text) for name, text in named.items()}
+    assert {name: words for name, words in spoken.items() if words} == {}
+    assert len(named) > 150
 
 
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])

@@ -8,13 +8,17 @@ import pytest
 from clusterwright import assets
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.resolve import Resolved, resolve
-from clusterwright.outputs.deliverables import cloud_files
+from clusterwright.outputs.deliverables import cloud_files, onprem_files
+from clusterwright.outputs.folder import File
+from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.report.page import report_html
 from clusterwright.outputs.serving.report import cluster_table
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.record import Option
 from clusterwright.plan.serving.record import ServingPlan, serving_plan
+from tests.outputs.test_any_kind import WORD_OF_TRAINING
 
 FACTS = Facts.open()
 
@@ -51,6 +55,24 @@ def test_the_report_of_a_service_speaks_of_months_and_never_of_a_run(plan: Servi
     assert re.findall(r"(?i)\b(?:this|a|one|per) runs?\b|\bmfu\b|optimizer|gradients|micro-batch", shown) == []
 
 
+def test_nothing_that_is_built_for_a_service_speaks_of_training_or_counts_its_days(plan: ServingPlan) -> None:
+    """A service never ends, so no table has a column of days; no page, program or configuration says training."""
+    written = {f"{one.target}/{name}": file for one in plan.options for name, file in _project(plan, one).items()}
+    pages = {name: file.content.decode("utf-8", "ignore") for name, file in written.items()}
+    pages |= {"README.md": readme(plan), "comparison": comparison_markdown(plan), "report": report_html(plan)}
+    pages["report"] = re.sub(r"(?s)<style>.*?</style>", "", pages["report"])
+    spoken = {name: WORD_OF_TRAINING.findall(text) for name, text in pages.items()}
+    assert {name: words for name, words in spoken.items() if words} == {}
+    for name in ("README.md", "comparison", "report"):
+        assert "30.4 days" not in pages[name]
+        assert re.findall(r"(?i)\| days|>days<", pages[name]) == []
+
+
+def _project(plan: ServingPlan, option: Option) -> dict[str, File]:
+    made = onprem_files if option.target == "onprem" else cloud_files
+    return made(plan, option, FACTS.catalogue)
+
+
 def test_the_readme_says_which_replicas_and_goals(plan: ServingPlan) -> None:
     """Its reasons name replicas and latencies with their bands, and the goals that sizes had to meet."""
     text = readme(plan)
@@ -64,5 +86,5 @@ def test_a_clouds_stack_says_what_it_serves_with(plan: ServingPlan) -> None:
     written = cloud_files(plan, plan.options[0], FACTS.catalogue)
     page = written["README.md"].content.decode()
     assert f"{plan.options[0].replicas:,} replicas" in page
-    assert "One month takes" in page
+    assert re.search(r"One month costs \$[\d,]+", page)
     assert not any("train" in name for name in written if name.startswith("launch"))

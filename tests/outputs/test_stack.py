@@ -65,7 +65,7 @@ CASES = [(cloud, scheduler, instance) for cloud, scheduler in PROJECTS for insta
 TYPED: dict[str, Any] = {
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexample0000 me@example",
     "accountingPassword": "a-password-of-the-tests-1",
-    "gcp:project": "my-training-project",
+    "gcp:project": "my-gpu-project",
     "controllerImage": "microsoft-dsvm:ubuntu-hpc:2404:24.04.2026072901",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],
@@ -76,7 +76,7 @@ TYPED: dict[str, Any] = {
 PLACEHOLDERS = {
     ":VERSION": ":24.04.2026072901",
     "ami-YOUR-IMAGE": "ami-0123456789abcdef0",
-    "projects/YOUR-PROJECT/global/images/YOUR-IMAGE": "projects/my-training-project/global/images/gpu-nodes",
+    "projects/YOUR-PROJECT/global/images/YOUR-IMAGE": "projects/my-gpu-project/global/images/gpu-nodes",
 }
 OWN_KEYS = ("aws:region", "gcp:region", "gcp:project")
 

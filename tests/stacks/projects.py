@@ -94,7 +94,7 @@ _USUAL_REGION = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
 #: What a user types for the keys that a README asks for.
 _TYPED: Mapping[str, Any] = {
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexample0000 me@example",
-    "gcp:project": "my-training-project",
+    "gcp:project": "my-gpu-project",
     "alertEmail": "me@example.com",
     "operators": ["user:me@example.com"],
     # The API server stays inside the network.
@@ -106,7 +106,7 @@ _SECRET = {"databasePassword": f"{CANARY}-A1", "accountingPassword": f"{CANARY}-
 _PLACEHOLDERS = {
     ":VERSION": ":24.04.2026072901",
     "ami-YOUR-IMAGE": "ami-0123456789abcdef0",
-    "projects/YOUR-PROJECT/global/images/YOUR-IMAGE": "projects/my-training-project/global/images/gpu-nodes",
+    "projects/YOUR-PROJECT/global/images/YOUR-IMAGE": "projects/my-gpu-project/global/images/gpu-nodes",
 }
 
 

@@ -14,6 +14,7 @@ from clusterwright.plan.text.ranking import (
     again_text,
     answers_text,
     cash_text,
+    days_shown,
     paper_title,
     paper_ways,
     rule_text,
@@ -97,14 +98,25 @@ def _titles(plan: Plan, first: str) -> tuple[str, ...]:
     months = f"{plan.economics.horizon_months:.0f} months"
     per_hour = f"{told_code()}/GPU-h"
     unit = plan.workload.unit
-    return (first, "nodes", "days", unit.asked, f"share of {unit.each}", months, "NPV", per_hour, "best in", "answer")
+    return (
+        first,
+        "nodes",
+        *days_shown(plan, "days"),
+        unit.asked,
+        f"share of {unit.each}",
+        months,
+        "NPV",
+        per_hour,
+        "best in",
+        "answer",
+    )
 
 
 def _rows(plan: Plan, found: Finances) -> list[list[str]]:
     drawn = {entry.key: entry for entry in found.drawn}
     return [
         [
-            *_figures(way),
+            *_figures(plan, way),
             percent(drawn[way.key].probability_cheapest) if way.key in drawn else NONE,
             answers_text(plan, way.key),
         ]
@@ -117,14 +129,14 @@ def _paper_titles(plan: Plan) -> tuple[str, ...]:
 
 
 def _paper_rows(plan: Plan) -> list[list[str]]:
-    return [[*_figures(way), way.reason] for way in paper_ways(plan)]
+    return [[*_figures(plan, way), way.reason] for way in paper_ways(plan)]
 
 
-def _figures(way: Alternative) -> list[str]:
+def _figures(plan: Plan, way: Alternative) -> list[str]:
     return [
         term_text(way.key),
         f"{way.nodes:,}",
-        f"{way.calendar_days:.1f}",
+        *days_shown(plan, f"{way.calendar_days:.1f}"),
         cash_text(way),
         share_text(way),
         money(way.horizon_usd),

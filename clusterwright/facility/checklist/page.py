@@ -97,7 +97,7 @@ def _storage(storage: StorageDesign) -> Iterator[Check]:
             storage.gives_write_bytes_per_s,
             "more than 100 GB/s is no requirement: what the job's checkpoints and the level of bandwidth ask is",
         ),
-        ("reading of training data", storage.read_bytes_per_s, storage.gives_read_bytes_per_s, ""),
+        ("reading of data", storage.read_bytes_per_s, storage.gives_read_bytes_per_s, ""),
     ):
         ask = "" if given is not None else "not published for these boxes: have the vendor confirm it"
         yield Check(

@@ -10,6 +10,7 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import cluster_text, days_band_text
 
 _WIDTH = 110
@@ -54,7 +55,7 @@ def yaml_text(plan: Plan, option: Option, exported: Exported) -> str:
     told = f"{plan.name}: {cluster_text(option)}"
     lines = [
         f"{', '.join(filter(None, (told, outputs_of(plan).arrangement(option))))}.",
-        f"One {plan.workload.unit.name} takes {days_band_text(option)}.",
+        *days_shown(plan, f"One {plan.workload.unit.name} takes {days_band_text(option)}."),
         *(f"To set: {sentence}" for sentence in exported.to_set),
         *(f"Not expressed here: {sentence}" for sentence in exported.left_out),
     ]

@@ -10,7 +10,7 @@ from clusterwright.errors import MissingFactError
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
 
-NAMESPACE = "training"
+NAMESPACE = "workload"
 QUEUE = "gpu"
 UNIT_LABEL = "topology.gpu-cluster/unit"
 RACK_LABEL = "topology.gpu-cluster/rack"

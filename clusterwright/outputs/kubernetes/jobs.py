@@ -7,7 +7,7 @@ from clusterwright.outputs.kubernetes.network import rail_annotation
 from clusterwright.outputs.kubernetes.queues import SHARED, tolerated
 from clusterwright.outputs.templates import render
 
-IMAGE = "YOUR-REGISTRY/megatron-lm:TAG"
+IMAGE = "YOUR-REGISTRY/pytorch:TAG"
 _PORT = 29400
 _CHECKED_NODES = 2
 #: Shared memory of a pod, for loaders and the collective library, in GiB.

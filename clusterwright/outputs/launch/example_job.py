@@ -19,7 +19,7 @@ _FOLDER = "launch"
 _HEAD = """\
 # How fast the nodes reduce together, on {type}:
 #   ./cluster.sh kubectl apply -f examples/queue.yaml -f examples/all_reduce.yaml
-#   ./cluster.sh kubectl -n training logs -f -l job-name=all-reduce --prefix
+#   ./cluster.sh kubectl -n workload logs -f -l job-name=all-reduce --prefix
 """
 
 

@@ -315,7 +315,7 @@ def _inband_words(design: OnPremDesign) -> list[str]:
         words = (
             f"- In-band: {ratio:.3g}:1 oversubscribed between leaves that are furthest apart: when all hosts send "
             f"across the top at once, each has {100 / ratio:.3g} Gb/s of a port's 100. Logins, provisioning and NFS "
-            "live with it, checkpoints and training data do not: those go over the storage network. "
+            "live with it, checkpoints and data sets do not: those go over the storage network. "
             "`site.network.leaf_uplinks` (now "
             f"{inband.leaf_uplinks}) widens it."
         )

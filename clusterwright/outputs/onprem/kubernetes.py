@@ -13,6 +13,7 @@ from clusterwright.outputs.kubernetes import jobs as kubernetes_jobs
 from clusterwright.outputs.kubernetes import network as kubernetes_network
 from clusterwright.outputs.kubernetes import queues as kubernetes_queues
 from clusterwright.outputs.kubernetes.cluster import (
+    NAMESPACE,
     RACK_LABEL,
     RAIL_RESOURCE,
     UNIT_LABEL,
@@ -21,6 +22,7 @@ from clusterwright.outputs.kubernetes.cluster import (
     cluster_of,
 )
 from clusterwright.outputs.kubernetes.manifests import documents_text
+from clusterwright.outputs.kubernetes.queues import SHARED
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 
@@ -100,7 +102,7 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
         {"do": "the log of `jobs/all_reduce.yaml`", "expect": "the bus bandwidth of `../acceptance.md`, phase 6"},
     ]
     if cluster.posix:
-        to_set.append("`mkdir /shared/training` on one node: a node that does not have it has nothing mounted.")
+        to_set.append(f"`mkdir {SHARED}/{NAMESPACE}` on one node: a node that does not have it has nothing mounted.")
     else:
         to_set.append("an S3 client in the image: this storage has no files to mount, so there is no claim `shared`.")
     if job is not None:

@@ -14,6 +14,7 @@ from clusterwright.outputs.project.fill_ins import FillIn
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import money, told, told_code
+from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, cluster_text, days_band_text
 from clusterwright.tco.records import PricedLine
 from clusterwright.units import percent
@@ -81,7 +82,7 @@ def project_readme(
         region=option.region,
         arrangement=capital(outputs_of(plan).arrangement(option)),
         unit=plan.workload.unit.name,
-        days=days_band_text(option),
+        days="".join(days_shown(plan, days_band_text(option))),
         run_cost=money(option.run_cost_usd),
         priced=percent(option.priced_share),
         as_of=plan.as_of,

@@ -11,6 +11,7 @@ from clusterwright.plan.text.ranking import (
     again_text,
     answers_text,
     cash_band_text,
+    days_shown,
     main_ways,
     paper_title,
     paper_ways,
@@ -49,7 +50,7 @@ def comparison_markdown(plan: Plan) -> str:
             (
                 RANKED,
                 "cluster",
-                "days",
+                *days_shown(plan, "days"),
                 unit.asked,
                 f"share of {unit.each}",
                 months,
@@ -81,7 +82,7 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
     return [
         term_text(way.key),
         f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
-        f"{way.calendar_days:.1f}",
+        *days_shown(plan, f"{way.calendar_days:.1f}"),
         cash_band_text(way),
         share_text(way),
         money_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from clusterwright.finance.finances import Finances
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money, money_span
+from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import booking_text, term_text
 from clusterwright.tco.records import Breakeven
 from clusterwright.units import percent
@@ -44,7 +45,7 @@ def _run(plan: Plan, way: Alternative) -> Figure:
         title=f"One {plan.workload.unit.name}, cash",
         value=money(way.run_usd),
         band=_span(way.run_usd_low, way.run_usd_high) or paid or "no price in it is assumed",
-        of=f"{_cluster(way)}, {way.calendar_days:.1f} days",
+        of=", ".join((_cluster(way), *days_shown(plan, f"{way.calendar_days:.1f} days"))),
     )
 
 

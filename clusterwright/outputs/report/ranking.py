@@ -10,7 +10,16 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import money, money_alike, small_money_alike, told, told_code
-from clusterwright.plan.text.ranking import NONE, RANKED, again_text, cash_text, paper_title, paper_ways, share_text
+from clusterwright.plan.text.ranking import (
+    NONE,
+    RANKED,
+    again_text,
+    cash_text,
+    days_shown,
+    paper_title,
+    paper_ways,
+    share_text,
+)
 from clusterwright.plan.text.words import capital, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.uncertainty import SEED
@@ -88,7 +97,7 @@ def again_table(plan: Plan) -> Table:
         {
             RANKED: [capital(term_text(way.key)) for way in ways],
             "Nodes": [f"{way.nodes:,}" for way in ways],
-            "Days": [f"{way.calendar_days:.1f}" for way in ways],
+            **{title: [f"{way.calendar_days:.1f}" for way in ways] for title in days_shown(plan, "Days")},
             capital(unit.asked): _dashed(money_alike(way.run_usd for way in ways), [cash_text(way) for way in ways]),
             f"Share of {unit.each}": _dashed(
                 money_alike(way.run_share_usd for way in ways), [share_text(way) for way in ways]

@@ -11,7 +11,7 @@ from clusterwright.plan.price_age import age_days
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import bill_money, money_alike, money_span, told, told_code, told_unit, told_value
-from clusterwright.plan.text.ranking import RANKED, main_ways, purchase_text
+from clusterwright.plan.text.ranking import RANKED, days_shown, main_ways, purchase_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text, term_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
@@ -47,11 +47,21 @@ def comparison(plan: Plan, sources: Sources) -> Table:
     """
     months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
     ways = main_ways(plan)
+    columns = (
+        RANKED,
+        capital(unit.asked),
+        f"Share of {unit.each}",
+        f"Same work, {months}",
+        "Present value",
+        *days_shown(plan, "Days"),
+        "Cluster",
+        "Buy now",
+        f"{told_code()} per GPU-hour",
+        "Price of a node",
+        "Priced from documents",
+    )
     return Table(
-        columns=(
-            RANKED, capital(unit.asked), f"Share of {unit.each}", f"Same work, {months}", "Present value", "Days",
-            "Cluster", "Buy now", f"{told_code()} per GPU-hour", "Price of a node", "Priced from documents",
-        ),
+        columns=columns,
         rows=tuple(
             _compared(plan, way, sources, totals)
             for way, *totals in zip(
@@ -63,8 +73,8 @@ def comparison(plan: Plan, sources: Sources) -> Table:
                 strict=True,
             )
         ),
-        numeric=frozenset({1, 2, 3, 4, 5, 7, 8, 9, 10}),
-    )  # fmt: skip
+        numeric=frozenset(place for place, title in enumerate(columns) if title not in (RANKED, "Cluster")),
+    )
 
 
 def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[str]) -> tuple[Cell, ...]:
@@ -80,9 +90,9 @@ def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[s
         Cell(text=_NONE if way.run_share_usd is None else share),
         Cell(text=horizon, detail=_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high)),
         Cell(text=present, detail=_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high)),
-        Cell(
-            text=days_text(way.calendar_days),
-            detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "",
+        *(
+            Cell(text=days, detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "")
+            for days in days_shown(plan, days_text(way.calendar_days))
         ),
         Cell(
             text=f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",

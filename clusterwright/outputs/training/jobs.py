@@ -62,6 +62,7 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
     """Return the job for Kubernetes on premises; None where Megatron-LM or the cluster cannot run it."""
     from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE  # noqa: PLC0415 - what is asked for
     from clusterwright.outputs.kubernetes.manifests import documents_text  # noqa: PLC0415
+    from clusterwright.outputs.kubernetes.queues import SHARED  # noqa: PLC0415
     from clusterwright.outputs.training.kubernetes import train_job  # noqa: PLC0415
     from clusterwright.outputs.training.megatron import no_megatron  # noqa: PLC0415
     from clusterwright.outputs.training.slurm import nodes_of_job  # noqa: PLC0415
@@ -79,8 +80,8 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
         ),
         image=" and what Megatron-LM needs",
         source=(
-            "- Megatron-LM in `/shared/training/Megatron-LM`: `jobs/submit.sh --get-megatron` has the job's first pod "
-            "fetch it; pods see\n  `/shared/training` as `/shared`."
+            f"- Megatron-LM in `{SHARED}/{NAMESPACE}/Megatron-LM`: `jobs/submit.sh --get-megatron` has the job's first "
+            f"pod fetch it; pods see\n  `{SHARED}/{NAMESPACE}` as `{SHARED}`."
         ),
         to_set=(
             "image, data and learning rate of the training job: `jobs/submit.sh --image REGISTRY/NAME:TAG` sets them, "

@@ -62,6 +62,11 @@ def days_of(way: Alternative) -> str:
     return f"{way.calendar_days:.1f} ({way.calendar_days_low:.1f}–{way.calendar_days_high:.1f})"
 
 
+def days_shown(plan: Plan, text: str) -> tuple[str, ...]:
+    """Return the title or a cell of a column of days; nothing where the work never stops: every size takes as long."""
+    return () if plan.workload.unit.always_on else (text,)
+
+
 def main_ways(plan: Plan) -> tuple[Alternative, ...]:
     """Return the ranked ways of a short table: what a run can be done on, what is owned, and both answers.
 

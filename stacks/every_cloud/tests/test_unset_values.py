@@ -13,8 +13,8 @@ ASKED = """\
 # Still to set: ./cluster.sh set adminSshPublicKey "$(cat ~/.ssh/id_ed25519.pub)"
 """
 SET = {
-    "gcp:project": "  gcp:project: training\n",
-    "nodeType.image": "  gcp-gpu-nodes:nodeType:\n    image: projects/training/global/images/nodes\n",
+    "gcp:project": "  gcp:project: models\n",
+    "nodeType.image": "  gcp-gpu-nodes:nodeType:\n    image: projects/models/global/images/nodes\n",
     "operators[0]": "  gcp-gpu-nodes:operators: [user:me@example.com]\n",
     "adminSshPublicKey": "  gcp-gpu-nodes:adminSshPublicKey: ssh-ed25519 AAAA\n",
 }

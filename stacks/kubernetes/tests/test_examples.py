@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpu_cluster.kubernetes import training
+from gpu_cluster.kubernetes import workload
 from layer_run import PROJECT
 
 MANIFESTS = sorted((PROJECT / "examples").glob("*.yaml"))
@@ -50,19 +50,19 @@ def test_the_namespace_admits_the_examples() -> None:
         for container in (*pod["containers"], *pod.get("initContainers", [])):
             context = container.get("securityContext", {})
             assert not context.get("privileged")
-            assert set(context.get("capabilities", {}).get("add", [])) <= set(training.CAPABILITIES)
+            assert set(context.get("capabilities", {}).get("add", [])) <= set(workload.CAPABILITIES)
         for volume in pod.get("volumes", []):
             path = volume.get("hostPath", {}).get("path")
-            assert path is None or f"{path}/".startswith(training.HOST_PATHS)
+            assert path is None or f"{path}/".startswith(workload.HOST_PATHS)
         assert not pod.get("hostPID")
-        assert pod.get("serviceAccountName", "default") in ("default", training.SERVICE_ACCOUNT)
+        assert pod.get("serviceAccountName", "default") in ("default", workload.SERVICE_ACCOUNT)
 
 
 def test_the_admission_rules_refuse_the_ways_to_the_node() -> None:
     """Each of them is in an expression: the node's processes, privileged containers, capabilities, files of the host."""
-    said = " ".join(rule.expression for rule in training.ADMISSION_RULES)
+    said = " ".join(rule.expression for rule in workload.ADMISSION_RULES)
     for way in ("hostPID", "hostIPC", "privileged", "capabilities.add", "hostPath", "serviceAccountName"):
         assert way in said
     # A rule that forgets a kind of container admits it.
     assert said.count("ephemeralContainers") >= said.count("securityContext.privileged)") >= 1
-    assert all("SYS_ADMIN" not in rule.expression for rule in training.ADMISSION_RULES)
+    assert all("SYS_ADMIN" not in rule.expression for rule in workload.ADMISSION_RULES)

@@ -95,7 +95,7 @@ PLACES = (
         instance="a3-megagpu-8g",
         given={
             "small-lustre-mountPoint": "10.40.0.9@tcp:/lustrefs",
-            "small-data-email": "small-data@my-training-project.iam.gserviceaccount.com",
+            "small-data-email": "small-data@my-gpu-project.iam.gserviceaccount.com",
         },
         names={
             "small-controller-address": "controller",
@@ -105,7 +105,7 @@ PLACES = (
             "secretmanager.googleapis.com": "services",
             "us-docker.pkg.dev": "services",
         },
-        users="projects/my-training-project/secrets/small-users",
+        users="projects/my-gpu-project/secrets/small-users",
         fabric=_tcpxo(8),
         boot="/var/lib/cloud/scripts/per-boot/gpu-cluster.sh",
         nccl={"NCCL_FASTRAK_CTRL_DEV": "enp0s12", "NCCL_FASTRAK_USE_SNAP": "1"},

@@ -52,7 +52,7 @@ _LOOK_UPS: dict[str, dict[str, Any]] = {
         "network": "https://www.googleapis.com/compute/v1/projects/host/global/networks/shared",
         "ipCidrRange": "10.20.0.0/20",
     },
-    "gcp:organizations/getProject:getProject": {"number": ACCOUNT, "projectId": "my-training-project"},
+    "gcp:organizations/getProject:getProject": {"number": ACCOUNT, "projectId": "my-gpu-project"},
     "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {
         "emailAddress": f"service-{ACCOUNT}@gs-project-accounts.iam.gserviceaccount.com"
     },

@@ -48,7 +48,7 @@ class FlowLogs(pulumi.ComponentResource):
         aws.ec2.FlowLog(
             f"{name}-log",
             vpc_id=args.vpc_id,
-            # Accepted traffic of a training fabric is bulk; what was refused is what explains a problem.
+            # Accepted traffic between GPU nodes is bulk; what was refused is what explains a problem.
             traffic_type="REJECT",
             log_destination=group.arn,
             iam_role_arn=role.arn,

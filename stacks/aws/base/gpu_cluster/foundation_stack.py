@@ -35,7 +35,7 @@ def foundation(stack: str, *, node_count: int = 0) -> Foundation:
     """Refer to the foundation's stack.
 
     Args:
-        stack: full name, such as `organization/aws-gpu-foundation/training`.
+        stack: full name, such as `organization/aws-gpu-foundation/production`.
         node_count: nodes that its network must have addresses for.
     """
     outputs = OtherLayer(stack)

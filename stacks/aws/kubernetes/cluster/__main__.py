@@ -12,8 +12,8 @@ from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
 from gpu_cluster.kubernetes.managed_add_ons import ManagedAddOns, ManagedAddOnsArgs
 from gpu_cluster.kubernetes.reports_role import IMAGE, ReportsRole, ReportsRoleArgs
 from gpu_cluster.kubernetes.system_nodes import SystemNodes, SystemNodesArgs
-from gpu_cluster.kubernetes.training import FileSystemVolume, Training, TrainingArgs
-from gpu_cluster.kubernetes.training_role import TrainingRole, TrainingRoleArgs
+from gpu_cluster.kubernetes.workload import FileSystemVolume, Workload, WorkloadArgs
+from gpu_cluster.kubernetes.workload_role import WorkloadRole, WorkloadRoleArgs
 from gpu_cluster.layer import CLUSTER_TAG, aws_provider
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.permissions import look_up_account
@@ -78,9 +78,9 @@ later = ManagedAddOns(
     ),
     in_region,
 )
-TrainingRole(
-    f"{name}-training-role",
-    TrainingRoleArgs(
+WorkloadRole(
+    f"{name}-workload-role",
+    WorkloadRoleArgs(
         account=account, cluster_name=control_plane.name, bucket_name=foundation.text("bucket_name"), key_arn=key_arn
     ),
     in_region,
@@ -109,9 +109,9 @@ if settings.install_charts:
     )
     # The mount source is `name@tcp:/mount`, of which the driver wants both parts.
     source = foundation.text("file_system_mount_source")
-    Training(
-        f"{name}-training",
-        TrainingArgs(
+    Workload(
+        f"{name}-workload",
+        WorkloadArgs(
             volume=FileSystemVolume(
                 driver="fsx.csi.aws.com",
                 handle=foundation.text("file_system_id"),

@@ -145,7 +145,7 @@ def test_pods_get_no_rights_of_the_node() -> None:
             assert template.inputs["metadataOptions"]["httpTokens"] == "required"
             assert template.inputs["metadataOptions"]["httpPutResponseHopLimit"] == 1
     association = layer("cluster").one("aws:eks/podIdentityAssociation:PodIdentityAssociation").inputs
-    assert (association["namespace"], association["serviceAccount"]) == ("training", "training")
+    assert (association["namespace"], association["serviceAccount"]) == ("workload", "workload")
 
 
 def test_the_template_leaves_to_eks_what_eks_sets() -> None:

@@ -263,7 +263,7 @@ THEIR_KEY = {
 }
 THEIR_STORAGE = {
     "storageAccountId": f"{GROUP}/Microsoft.Storage/storageAccounts/companydata",
-    "containerName": "training",
+    "containerName": "models",
 }
 
 
@@ -333,6 +333,6 @@ def test_existing_storage(run: Run) -> None:
     program = run("foundation", existingNetwork=THEIR_STORAGE)
     assert program.of("BlobContainer") == []
     assert [account.name for account in program.of("StorageAccount")] == ["flgpt3"]
-    assert program.outputs["foundation"]["bucket_url"] == "https://companydata.blob.core.windows.net/training"
+    assert program.outputs["foundation"]["bucket_url"] == "https://companydata.blob.core.windows.net/models"
     scope = program.outputs["foundation"]["container_id"]
-    assert scope == f"{THEIR_STORAGE['storageAccountId']}/blobServices/default/containers/training"
+    assert scope == f"{THEIR_STORAGE['storageAccountId']}/blobServices/default/containers/models"

@@ -14,12 +14,12 @@ from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
 from gpu_cluster.kubernetes.cluster_identities import ClusterIdentities, ClusterIdentitiesArgs
 from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
 from gpu_cluster.kubernetes.reports_identity import IMAGE, POD_LABELS, ReportsIdentity, ReportsIdentityArgs
-from gpu_cluster.kubernetes.training import (
+from gpu_cluster.kubernetes.workload import (
     NAMESPACE,
     SERVICE_ACCOUNT,
     FileSystemVolume,
-    Training,
-    TrainingArgs,
+    Workload,
+    WorkloadArgs,
 )
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.provider import azure_provider
@@ -139,9 +139,9 @@ if settings.install_charts:
     if settings.node_type.fabric_interfaces:
         Infiniband("infiniband", InfinibandArgs(node_type=settings.node_type, after=installed.releases), inside)
     source = foundation.text("file_system_mount_source")
-    Training(
-        "training",
-        TrainingArgs(
+    Workload(
+        "workload",
+        WorkloadArgs(
             volume=FileSystemVolume(
                 driver="azurelustre.csi.azure.com",
                 handle=f"{name}-shared",

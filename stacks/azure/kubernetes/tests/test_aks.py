@@ -142,7 +142,7 @@ def test_jobs_sign_in_without_a_secret() -> None:
     """The service account of the examples is an identity of Azure with access to one container."""
     run = layer("cluster", {})
     credential = run.one("azure-native:managedidentity:FederatedIdentityCredential").inputs
-    assert credential["subject"] == "system:serviceaccount:training:training"
+    assert credential["subject"] == "system:serviceaccount:workload:workload"
     bucket = run.one("azure-native:authorization:RoleAssignment", "jobs-bucket").inputs
     assert bucket["scope"].endswith("/storageAccounts/account/blobServices/default/containers/container")
 

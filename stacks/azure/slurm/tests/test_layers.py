@@ -329,7 +329,7 @@ def test_spot(run: Run, policy: str) -> None:
 
 def test_reservation(run: Run) -> None:
     """A reservable size without InfiniBand uses the reservation, and then no single placement group."""
-    group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/training"
+    group = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/reserved"
     node_type = {"instanceType": "Standard_NC96ads_A100_v4", "gpusPerNode": 4, "gpuType": "a100", "fabric": "none"}
     (scale_set,) = run(capacity="reservation", reservationId=group, nodeType=node_type).of("VirtualMachineScaleSet")
     assert profile(scale_set)["capacityReservation"] == {"capacityReservationGroup": {"id": group}}

@@ -19,7 +19,7 @@ PARSERS: dict[str, Callable[[Mapping[str, object]], Any]] = {
 }
 VNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/company"
 SUBNETS = {f"{what}SubnetId": f"{VNET}/subnets/{what}" for what in ("node", "service", "lustre")}
-RESERVATION = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/training"
+RESERVATION = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/reserved"
 
 
 def refusals(**changes: Any) -> list[str]:

@@ -14,7 +14,7 @@ from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
 from gpu_cluster.kubernetes.node_rights import NodeRights, NodeRightsArgs
 from gpu_cluster.kubernetes.pod_networks import PodNetworks, PodNetworksArgs
 from gpu_cluster.kubernetes.system_pool import SystemPool, SystemPoolArgs
-from gpu_cluster.kubernetes.training import FileSystemVolume, Training, TrainingArgs
+from gpu_cluster.kubernetes.workload import FileSystemVolume, Workload, WorkloadArgs
 from gpu_cluster.other_layer import OtherLayer
 from gpu_cluster.place import CLUSTER_LABEL
 from gpu_cluster.provider import gcp_provider
@@ -118,9 +118,9 @@ if settings.install_charts:
         },
         capacity_gib=settings.shared_storage_gib,
     )
-    Training(
-        "training",
-        TrainingArgs(
+    Workload(
+        "workload",
+        WorkloadArgs(
             volume=volume if settings.shared_storage_gib else None,
             identity={},
             labels={CLUSTER_LABEL: cluster},

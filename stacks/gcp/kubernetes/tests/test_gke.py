@@ -13,7 +13,7 @@ from reporting import PODS, check_reports
 
 CLUSTER = "gcp:container/cluster:Cluster"
 POOL = "gcp:container/nodePool:NodePool"
-COMPUTE = "projects/my-training-project"
+COMPUTE = "projects/my-gpu-project"
 ULTRA: dict[str, Any] = {
     "nodeType.instanceType": "a3-ultragpu-8g",
     "nodeType.gpuType": "h200",
@@ -52,7 +52,7 @@ def stacks(networks: int = 9) -> dict[str, Any]:
             "key_id": f"{COMPUTE}/locations/us-central1/keyRings/gpt3/cryptoKeys/data",
             "node_addresses": 1000,
             "bucket_name": "gpt3-data",
-            "compute_service_account_email": "gpt3-compute@my-training-project.iam.gserviceaccount.com",
+            "compute_service_account_email": "gpt3-compute@my-gpu-project.iam.gserviceaccount.com",
             "file_system_id": f"{COMPUTE}/locations/us-central1-a/instances/gpt3",
             "file_system_mount_source": "10.1.2.3@tcp:/lustre",
         },
@@ -90,7 +90,7 @@ def test_nodes_and_api_server_are_private() -> None:
     cluster = run.one(CLUSTER).inputs
     assert cluster["privateClusterConfig"] == {"enablePrivateNodes": True, "enablePrivateEndpoint": True}
     assert cluster["databaseEncryption"]["state"] == "ENCRYPTED"
-    assert cluster["workloadIdentityConfig"] == {"workloadPool": "my-training-project.svc.id.goog"}
+    assert cluster["workloadIdentityConfig"] == {"workloadPool": "my-gpu-project.svc.id.goog"}
     for one in (*run.of(POOL), pool({})):
         assert one.inputs["networkConfig"]["enablePrivateNodes"] is True
         assert one.inputs["nodeConfig"]["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
@@ -147,7 +147,7 @@ def test_pods_find_every_network_by_name() -> None:
 def test_the_volume_is_the_foundations_file_system() -> None:
     """By the parts of its id and of its mount source."""
     volume = layer("cluster", {}).one("kubernetes:core/v1:PersistentVolume").inputs["spec"]
-    assert volume["csi"]["volumeHandle"] == "my-training-project/us-central1-a/gpt3"
+    assert volume["csi"]["volumeHandle"] == "my-gpu-project/us-central1-a/gpt3"
     assert volume["csi"]["volumeAttributes"] == {"ip": "10.1.2.3", "filesystem": "lustre"}
     assert volume["persistentVolumeReclaimPolicy"] == "Retain"
     assert not layer("cluster", {"sharedStorageGib": 0}).of("kubernetes:core/v1:PersistentVolume")

@@ -24,7 +24,7 @@ NODE_TYPES: Mapping[str, Mapping[str, Any]] = {
         "fabric": "tcpx",
         "gpuNetworks": 4,
         "mtu": 8244,
-        "image": "projects/my-training-project/global/images/tcpx-slurm-v1",
+        "image": "projects/my-gpu-project/global/images/tcpx-slurm-v1",
     },
     "a3-megagpu-8g": {"gpuType": "h100", "fabric": "tcpxo", "gpuNetworks": 8, "mtu": 8244},
     "a3-ultragpu-8g": {
@@ -111,7 +111,7 @@ class Answers(mocks.Mocks):
         if args.typ == "pulumi:pulumi:StackReference":
             layer = str(inputs["name"]).split("/")[1].removeprefix("gcp-gpu-")
             return args.name, {"name": inputs["name"], "outputs": self.earlier[layer], "secretOutputNames": []}
-        account = f"{inputs.get('accountId', args.name)}@my-training-project.iam.gserviceaccount.com"
+        account = f"{inputs.get('accountId', args.name)}@my-gpu-project.iam.gserviceaccount.com"
         added: dict[str, Any] = {
             "name": inputs.get("name", args.name),
             "selfLink": f"https://compute/{args.name}",
@@ -125,11 +125,11 @@ class Answers(mocks.Mocks):
             "serverCaCerts": [{"cert": "certificate of the authority"}],
         }
         if args.typ == "gcp:projects/iAMCustomRole:IAMCustomRole":
-            added["name"] = f"projects/my-training-project/roles/{inputs['roleId']}"
+            added["name"] = f"projects/my-gpu-project/roles/{inputs['roleId']}"
         if args.typ == "gcp:serviceaccount/account:Account":
-            added["name"] = f"projects/my-training-project/serviceAccounts/{account}"
+            added["name"] = f"projects/my-gpu-project/serviceAccounts/{account}"
         if args.typ == "gcp:secretmanager/secret:Secret":
-            return f"projects/my-training-project/secrets/{inputs['secretId']}", {**inputs, **added}
+            return f"projects/my-gpu-project/secrets/{inputs['secretId']}", {**inputs, **added}
         return f"id-of-{args.name}", {**inputs, **added}
 
     def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -86,10 +86,10 @@ def test_every_service_that_encrypts_may_use_the_key(project: Path) -> None:
         "gpt3-compute-encryption": f"serviceAccount:service-{PROJECT_NUMBER}@compute-system.iam.gserviceaccount.com",
         "gpt3-storage-encryption": "serviceAccount:gs@google.example",
         "gpt3-secretmanager-encryption": (
-            "serviceAccount:gpt3-secretmanager-agent@my-training-project.iam.gserviceaccount.com"
+            "serviceAccount:gpt3-secretmanager-agent@my-gpu-project.iam.gserviceaccount.com"
         ),
-        "gpt3-lustre-encryption": "serviceAccount:gpt3-lustre-agent@my-training-project.iam.gserviceaccount.com",
-        "gpt3-database-encryption": "serviceAccount:gpt3-database-agent@my-training-project.iam.gserviceaccount.com",
+        "gpt3-lustre-encryption": "serviceAccount:gpt3-lustre-agent@my-gpu-project.iam.gserviceaccount.com",
+        "gpt3-database-encryption": "serviceAccount:gpt3-database-agent@my-gpu-project.iam.gserviceaccount.com",
     }
     assert grant_to(recording, "storage").urn in recording.one(BUCKET).dependencies
     assert grant_to(recording, "secretmanager").urn in recording.one(SECRET, "munge-key").dependencies

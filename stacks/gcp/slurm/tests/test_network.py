@@ -41,7 +41,7 @@ def test_rdma_network_is_tied_to_the_zone_of_the_nodes(project: Path, machine: s
     """The RDMA network profile names the configured zone."""
     recording = scenario(project, machine=machine, zone="us-central1-b")
     profile = recording.one(NETWORK, "rdma").inputs["networkProfile"]
-    assert profile == "projects/my-training-project/global/networkProfiles/us-central1-b-vpc-roce"
+    assert profile == "projects/my-gpu-project/global/networkProfiles/us-central1-b-vpc-roce"
 
 
 @pytest.mark.parametrize("machine", ["a2-ultragpu-8g", "a3-highgpu-8g", "a3-megagpu-8g"])

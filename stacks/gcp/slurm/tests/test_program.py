@@ -124,7 +124,7 @@ def test_controller_is_a_hardened_private_machine(project: Path) -> None:
     assert recording.one("gcp:compute/address:Address").inputs["addressType"] == "INTERNAL"
     assert recording.outputs["controller_name"] == "gpt3-controller"
     assert recording.outputs["connect"] == (
-        "gcloud compute ssh gpt3-login --tunnel-through-iap --zone us-central1-a --project my-training-project"
+        "gcloud compute ssh gpt3-login --tunnel-through-iap --zone us-central1-a --project my-gpu-project"
     )
     assert controller["bootDisk"]["kmsKeySelfLink"] == "id-of-gpt3-data"
     assert controller["shieldedInstanceConfig"] == {

@@ -19,7 +19,7 @@ case "$*" in
     else printf 'gpt3-gpu-a\\ngpt3-gpu-b\\ngpt3-gpu-c\\n'; fi ;;
   *squeue*)
     [ -z "${DEAF:-}" ] || exit 255
-    if [ ! -e "$CALLS.busy" ]; then touch "$CALLS.busy"; printf '17 gpu train\\n'; fi ;;
+    if [ ! -e "$CALLS.busy" ]; then touch "$CALLS.busy"; printf '17 gpu work\\n'; fi ;;
   *"${LEFT:-nothing} list"*) printf 'gpt3-left\\n' ;;
 esac
 """

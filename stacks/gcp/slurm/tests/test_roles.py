@@ -7,10 +7,10 @@ import pytest
 from gpu_cluster.roles import account_id
 from recording import scenario
 
-CONTROLLER = "serviceAccount:gpt3-controller@my-training-project.iam.gserviceaccount.com"
-LOGIN = "serviceAccount:gpt3-login@my-training-project.iam.gserviceaccount.com"
-DATA = "serviceAccount:gpt3-data@my-training-project.iam.gserviceaccount.com"
-COMPUTE = "serviceAccount:gpt3-compute@my-training-project.iam.gserviceaccount.com"
+CONTROLLER = "serviceAccount:gpt3-controller@my-gpu-project.iam.gserviceaccount.com"
+LOGIN = "serviceAccount:gpt3-login@my-gpu-project.iam.gserviceaccount.com"
+DATA = "serviceAccount:gpt3-data@my-gpu-project.iam.gserviceaccount.com"
+COMPUTE = "serviceAccount:gpt3-compute@my-gpu-project.iam.gserviceaccount.com"
 
 
 def test_rights_are_exactly_these(project: Path) -> None:
@@ -34,7 +34,7 @@ def test_rights_are_exactly_these(project: Path) -> None:
         (one.inputs["member"], one.inputs["role"], one.inputs["serviceAccountId"])
         for one in recording.of("gcp:serviceaccount/iAMMember:IAMMember")
     }
-    account = f"projects/my-training-project/serviceAccounts/{DATA.removeprefix('serviceAccount:')}"
+    account = f"projects/my-gpu-project/serviceAccounts/{DATA.removeprefix('serviceAccount:')}"
     assert {one for one in tokens if one[0].startswith("serviceAccount:")} == {
         (member, "roles/iam.workloadIdentityUser", account) for member in (LOGIN, COMPUTE)
     }
@@ -43,7 +43,7 @@ def test_rights_are_exactly_these(project: Path) -> None:
         (one.inputs["member"], one.inputs["role"], one.inputs["secretId"])
         for one in recording.of("gcp:secretmanager/secretIamMember:SecretIamMember")
     }
-    secret = "projects/my-training-project/secrets/gpt3-munge-key"
+    secret = "projects/my-gpu-project/secrets/gpt3-munge-key"
     assert secret_rights == {
         (CONTROLLER, "roles/secretmanager.secretAccessor", secret),
         (COMPUTE, "roles/secretmanager.secretAccessor", secret),
@@ -76,7 +76,7 @@ def test_operators_log_in_to_the_head_machines_only(project: Path, machine: str)
         for one in recording.resources
         if one.inputs.get("member") == operator and f"-{machine}-" in one.name
     }
-    account = f"projects/my-training-project/serviceAccounts/gpt3-{machine}@my-training-project.iam.gserviceaccount.com"
+    account = f"projects/my-gpu-project/serviceAccounts/gpt3-{machine}@my-gpu-project.iam.gserviceaccount.com"
     assert rights == {
         "roles/iap.tunnelResourceAccessor": f"gpt3-{machine}",
         "roles/compute.osAdminLogin": f"gpt3-{machine}",

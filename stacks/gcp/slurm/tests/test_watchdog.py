@@ -35,7 +35,7 @@ def test_it_may_resize_this_clusters_groups_alone(project: Path) -> None:
             "workflows.executions.create",
         ],
     }
-    zone = "projects/my-training-project/zones/us-central1-a/instanceGroupManagers"
+    zone = "projects/my-gpu-project/zones/us-central1-a/instanceGroupManagers"
     grant = recording.one("gcp:projects/iAMMember:IAMMember", "watchdog-scaler").inputs
     assert grant["condition"]["expression"] == (
         f'resource.name == "{zone}/gpt3-gpu" || resource.name == "{zone}/gpt3-gpu-2"'
@@ -47,7 +47,7 @@ def test_it_is_told_what_to_watch(project: Path) -> None:
     recording = watched(project)
     told = recording.one("gcp:workflows/workflow:Workflow").inputs["userEnvVars"]
     assert told == {
-        "PROJECT": "my-training-project",
+        "PROJECT": "my-gpu-project",
         "ZONE": "us-central1-a",
         "CLUSTER_NAME": "gpt3",
         "GROUPS": "gpt3-gpu",

@@ -1,1 +1,1 @@
-"""What only a Kubernetes cluster needs: control plane, add-ons, the training namespace and the groups of GPU nodes."""
+"""What only a Kubernetes cluster needs: control plane, add-ons, the namespace of jobs and the groups of GPU nodes."""

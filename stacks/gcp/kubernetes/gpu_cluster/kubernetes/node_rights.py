@@ -6,7 +6,7 @@ import pulumi
 from pulumi_gcp import projects, storage
 
 from gpu_cluster.kubernetes import busy_reports
-from gpu_cluster.kubernetes.training import NAMESPACE, SERVICE_ACCOUNT
+from gpu_cluster.kubernetes.workload import NAMESPACE, SERVICE_ACCOUNT
 
 # Google Kubernetes Engine, "Harden your cluster's security": what a node with an account of its own needs, which is to
 # write logs and metrics. The right to pull images is on their repository (README.md).

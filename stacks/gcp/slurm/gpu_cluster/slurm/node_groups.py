@@ -179,7 +179,7 @@ class GpuNodes(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, ignore_changes=["targetSize"] if is_flex_start else None),
         )
         if is_flex_start and size:
-            # All nodes or none: a training job cannot start on half of them.
+            # All nodes or none: a job cannot start on half of them.
             compute.ResizeRequest(
                 f"{name}-{size}",
                 instance_group_manager=group.name,

@@ -6,12 +6,12 @@ import pulumi
 import pulumi_aws as aws
 
 from gpu_cluster.kubernetes.managed_add_ons import pod_trust
-from gpu_cluster.kubernetes.training import NAMESPACE, SERVICE_ACCOUNT
+from gpu_cluster.kubernetes.workload import NAMESPACE, SERVICE_ACCOUNT
 from gpu_cluster.permissions import Account, Statement, document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingRoleArgs:
+class WorkloadRoleArgs:
     """What the role is about."""
 
     account: Account
@@ -20,11 +20,11 @@ class TrainingRoleArgs:
     key_arn: pulumi.Input[str]
 
 
-class TrainingRole(pulumi.ComponentResource):
+class WorkloadRole(pulumi.ComponentResource):
     """The role of the jobs' service account, by EKS Pod Identity."""
 
-    def __init__(self, name: str, args: TrainingRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:aws:TrainingRole", name, None, opts)
+    def __init__(self, name: str, args: WorkloadRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:aws:WorkloadRole", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
         bucket = pulumi.Output.format("arn:{0}:s3:::{1}", args.account.partition, args.bucket_name)
         role = aws.iam.Role(f"{name}-role", assume_role_policy=pod_trust(args.account), opts=child)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-NAMESPACE = "training"
-SERVICE_ACCOUNT = "training"
+NAMESPACE = "workload"
+SERVICE_ACCOUNT = "workload"
 CLAIM = "shared"
 
 
@@ -85,7 +85,7 @@ class FileSystemVolume:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingArgs:
+class WorkloadArgs:
     """What the namespace needs.
 
     Attributes:
@@ -99,11 +99,11 @@ class TrainingArgs:
     after: list[pulumi.Resource]
 
 
-class Training(pulumi.ComponentResource):
+class Workload(pulumi.ComponentResource):
     """Namespace, service account, and a volume whose deletion leaves the file system in place."""
 
-    def __init__(self, name: str, args: TrainingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("gpucluster:kubernetes:Training", name, None, opts)
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:kubernetes:Workload", name, None, opts)
         child = pulumi.ResourceOptions(parent=self, depends_on=args.after)
         namespace = kubernetes.core.v1.Namespace(
             f"{name}-namespace",
