@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
-from clusterwright.errors import EXIT_RULE_FAILED, ClusterwrightError, Finding
+from clusterwright.errors import EXIT_RULE_FAILED, ClusterwrightError, Finding, RuleError
 
 
 @contextmanager
@@ -17,6 +17,8 @@ def placing(loaded: LoadedBlueprint) -> Iterator[None]:
     """
     try:
         yield
+    except RuleError as error:
+        raise placed(loaded, error.findings, exit_code=error.exit_code) from None
     except ClusterwrightError as error:
         if not error.path:
             raise
@@ -25,9 +27,11 @@ def placing(loaded: LoadedBlueprint) -> Iterator[None]:
         raise loaded.error((problem,)) from None
 
 
-def placed(loaded: LoadedBlueprint, findings: tuple[Finding, ...]) -> BlueprintError:
+def placed(
+    loaded: LoadedBlueprint, findings: tuple[Finding, ...], *, exit_code: int = EXIT_RULE_FAILED
+) -> BlueprintError:
     """Return the error that shows failed rules where they stand in the blueprint."""
     return loaded.error(
         tuple(Problem(path=item.path, message=item.message, help=item.help, id=item.id) for item in findings),
-        exit_code=EXIT_RULE_FAILED,
+        exit_code=exit_code,
     )

@@ -123,6 +123,7 @@ class KindOutputs:
         launch: files that start the work in a target's folder, by path within it; they may read those written before.
         start: how the work is started on a cloud; None where nothing is written for that.
         cluster_job: the job for Kubernetes on premises; None for none.
+        cluster_files: further files for Kubernetes on premises, by path within their folder.
         task: the work as a command of SkyPilot.
         contents: the line of the output folder's README on the files that start the work; empty for none.
         job_row: of the README on premises with Slurm: what jobs need on the machines, and what starts the work.
@@ -144,6 +145,7 @@ class KindOutputs:
     launch: Callable[[Plan, Option, Catalogue, Mapping[str, File]], dict[str, File]] = lambda *_: {}
     start: Callable[[Plan, Option, Catalogue], Start | None] = lambda *_: None
     cluster_job: Callable[[Plan, Option, KubernetesCluster], ClusterJob | None] = lambda *_: None
+    cluster_files: Callable[[Plan, Option, KubernetesCluster], Mapping[str, File]] = lambda *_: {}
     task: Callable[[Plan, Option, Catalogue], Task] = lambda *_: Task()
     contents: Callable[[Option], str] = lambda _: ""
     job_row: str = "| `jobs.md` | what jobs need on the machines |"

@@ -66,7 +66,9 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if job is not None:
         files |= {f"jobs/{name}": content for name, content in job.files.items()}
     files["README.md"] = _readme(cluster, job)
-    return {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
+    further = outputs_of(plan).cluster_files(plan, option, cluster)
+    written = {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
+    return {**written, **further}
 
 
 def _kustomization(names: Sequence[str]) -> dict[str, Any]:

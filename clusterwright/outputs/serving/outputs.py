@@ -1,6 +1,7 @@
 """The parts of deliverables that only serving has, in one record."""
 
 from clusterwright.outputs.kind import KindOutputs
+from clusterwright.outputs.serving.launch import cluster_files, contents, launch, start
 from clusterwright.outputs.serving.report import TERMS, cluster_charts, cluster_table
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_option, serving_plan
@@ -34,4 +35,8 @@ SERVING = KindOutputs(
     terms=TERMS,
     cluster_table=cluster_table,
     cluster_charts=cluster_charts,
+    launch=launch,
+    start=start,
+    cluster_files=cluster_files,
+    contents=contents,
 )

@@ -1,0 +1,327 @@
+"""The arguments of a serving framework for a plan, from `catalog/engine_flags.csv`, and what it measures of itself.
+
+A row of the table is one flag of one framework: the field of the plan that it carries, the versions that know it, the
+words that a value has there. A framework without rows gets no arguments: what they would be is then for its owner.
+"""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from clusterwright import assets
+from clusterwright.errors import EXIT_BAD_INPUT, Finding, RuleError
+from clusterwright.plan.serving.record import ServingOption, ServingPlan
+from clusterwright.sizing.serving.service import Lengths
+
+PORT = 8000
+#: Tokens of inputs that one step carries at most, as the simulation of a plan has it.
+CHUNK_TOKENS = 8192
+#: Sequences that are taken at once where memory holds more, as the simulation of a plan has it.
+_MOST_SEQUENCES = 1024
+#: Share of the requests that the longest request is not shorter than; longer ones are refused by the engine.
+_LONGEST_SHARE = 0.9999
+_ROUNDED_TO = 1024
+#: What drafting of the model's own heads is counted with: three tokens a step (`sizing.serving.configuration`).
+_DRAFT_TOKENS = 3
+_NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
+_COMMANDS = {
+    "vllm": ("vllm", "serve", "/model"),
+    "sglang": ("python3", "-m", "sglang.launch_server", "--model-path", "/model"),
+}
+_PATH = ("workload", "framework")
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flag:
+    """One row of `engine_flags.csv`.
+
+    Attributes:
+        framework: its name there; flag: as it is typed; field: of the plan, see `fields_of`.
+        form: `value`, or `switch` for a flag that stands alone; words: what values of the plan are called, JSON.
+        unless: the value that is not written, since it is the engine's own.
+        since: the oldest version in which it was read; before: the first without it, empty for none.
+    """
+
+    framework: str
+    flag: str
+    field: str
+    form: str
+    words: Mapping[str, str]
+    unless: str
+    since: Version
+    before: Version
+    source: str
+    read_on: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metric:
+    """One row of `engine_metrics.csv`: what a framework calls a figure; bounds: upper ends of a histogram's buckets."""
+
+    framework: str
+    field: str
+    metric: str
+    kind: str
+    bounds: tuple[float, ...]
+    since: Version
+    before: Version
+    source: str
+    read_on: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Engine:
+    """How the replicas of one option are started.
+
+    Attributes:
+        framework: name in the tables, empty for one that they do not have; name: for people.
+        command: that takes the arguments; empty where unknown.
+        arguments: flags with their values, one word each.
+        metrics: what it measures, by field; empty where unknown.
+        valid: the versions that flags and metrics are valid for, as a sentence.
+        sequences: that a replica takes at once; longest_tokens: of a request with its answer.
+    """
+
+    framework: str
+    name: str
+    command: tuple[str, ...]
+    arguments: tuple[str, ...]
+    metrics: Mapping[str, Metric]
+    valid: str
+    sequences: int
+    longest_tokens: int
+
+
+def _version(text: str) -> Version:
+    return tuple(int(part) for part in text.split(".")) if text else ()
+
+
+def _text(version: Version) -> str:
+    return ".".join(str(part) for part in version)
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with (assets.root() / "catalog" / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@cache
+def flags() -> tuple[Flag, ...]:
+    """Return every row of the table of flags, in its order."""
+    return tuple(
+        Flag(
+            **row
+            | {
+                "words": json.loads(row["words"] or "{}"),
+                "since": _version(row["since"]),
+                "before": _version(row["before"]),
+            }  # type: ignore[arg-type]
+        )
+        for row in _rows("engine_flags.csv")
+    )
+
+
+@cache
+def metrics() -> tuple[Metric, ...]:
+    """Return every row of the table of metrics, in its order."""
+    return tuple(
+        Metric(
+            **row
+            | {
+                "bounds": tuple(float(bound) for bound in row["bounds"].split()),
+                "since": _version(row["since"]),
+                "before": _version(row["before"]),
+            }  # type: ignore[arg-type]
+        )
+        for row in _rows("engine_metrics.csv")
+    )
+
+
+def framework_named(spoken: str) -> tuple[str, Version]:
+    """Return the tables' name of a framework and the version that is named with it.
+
+    >>> framework_named("vLLM 0.11.0"), framework_named("sglang"), framework_named("ours 2")
+    (('vllm', (0, 11, 0)), ('sglang', ()), ('', (2,)))
+    """
+    lower = spoken.lower()
+    known = next((name for name in dict.fromkeys(row.framework for row in flags()) if name in lower), "")
+    found = re.search(r"\d{1,6}(?:\.\d{1,6})*", lower)
+    return known, _version(found[0]) if found else ()
+
+
+def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
+    """Return what flags can carry of a plan, by the tables' names of fields."""
+    layout, work, memory = option.layout, plan.workload, option.replica_memory
+    groups = layout.gpus // (layout.tensor * layout.pipeline)
+    sequences = _sequences(option)
+    held = memory.weights + memory.cache_pool
+    speculative = getattr(work, "speculative", "none")
+    drafts = speculative != "none"
+    return {
+        "host": "0.0.0.0",  # noqa: S104 - of the pod
+        "port": PORT,
+        "served_name": work.model,
+        "attention_gpus": layout.tensor,
+        "stage_gpus": layout.gpus // layout.pipeline,
+        "pipeline": layout.pipeline,
+        "attention_groups": groups,
+        "spread_attention": layout.spread_attention,
+        "expert": layout.expert,
+        "whole_experts": layout.expert > 1,
+        "sequences": sequences,
+        "sequences_per_group": -(-sequences // groups),
+        "chunk_tokens": CHUNK_TOKENS,
+        "chunked": True,
+        "longest_tokens": longest_tokens(plan),
+        "cache_precision": work.cache_precision,
+        "memory_share": _share(held + memory.reserved, option),
+        "static_share": _share(held, option),
+        "prefix_caching": work.prefix_cache_hit > 0,
+        "metrics": True,
+        "speculative": speculative,
+        "draft_tokens": _DRAFT_TOKENS if drafts else 0,
+        "draft_choices": 1 if drafts else 0,
+        "drafted_tokens": _DRAFT_TOKENS + 1 if drafts else 0,
+    }
+
+
+def _sequences(option: ServingOption) -> int:
+    held = (one.value for one in option.constraints if one.path == "workload.options.max_sequences")
+    return max(1, min(option.most_in_flight, int(float(next(held, _MOST_SEQUENCES)))))
+
+
+def _share(bytes_: float, option: ServingOption) -> float:
+    """Return a share of the accelerator's memory in hundredths, rounded down: a little less never fails to start."""
+    return math.floor(100.0 * bytes_ / option.hbm_bytes_per_gpu) / 100.0
+
+
+def longest_tokens(plan: ServingPlan) -> int:
+    """Return the tokens of the longest request with its answer: 9,999 of 10,000 of each, within the model's context."""
+    work = plan.workload
+    parts = (
+        Lengths(mean=work.input_tokens, p95=work.input_tokens_p95),
+        Lengths(mean=work.output_tokens, p95=work.output_tokens_p95),
+    )
+    tokens = sum(part.quantile(_LONGEST_SHARE) for part in parts)
+    rounded = math.ceil(tokens / _ROUNDED_TO) * _ROUNDED_TO
+    context = work.architecture.max_context
+    return int(min(rounded, context)) if context else int(rounded)
+
+
+def engine_of(plan: ServingPlan, option: ServingOption) -> Engine:
+    """Return how a replica of an option is started.
+
+    Raises:
+        RuleError: `ENG001` a version older than the tables, `ENG002` a flag that the version does not know, `ENG003` a
+            value that the framework has no word for.
+    """
+    spoken = plan.workload.framework
+    framework, version = framework_named(spoken)
+    fields = fields_of(plan, option)
+    sequences, longest = _sequences(option), longest_tokens(plan)
+    if not framework:
+        return Engine(
+            framework="", name=spoken, command=(), arguments=(), metrics={},
+            valid=f"No table has the flags of {spoken}: `serve.args` is empty. {_to_fill_in(fields)}",
+            sequences=sequences, longest_tokens=longest,
+        )  # fmt: skip
+    wanted = [row for row in flags() if row.framework == framework and _is_wanted(row, fields)]
+    at = version or max(row.since for row in flags() if row.framework == framework)
+    problems = tuple(_problems(framework, at, wanted, fields))
+    if problems:
+        error = RuleError(problems)
+        error.exit_code = EXIT_BAD_INPUT
+        raise error
+    used = [row for row in wanted if _knows(row, at)]
+    return Engine(
+        framework=framework,
+        name=_NAMES[framework],
+        command=_COMMANDS[framework],
+        arguments=tuple(word for row in used for word in _words(row, fields)),
+        metrics={row.field: row for row in metrics() if row.framework == framework and _knows(row, at)},
+        valid=_valid(framework, version, used),
+        sequences=sequences,
+        longest_tokens=longest,
+    )
+
+
+def _to_fill_in(fields: Mapping[str, object]) -> str:
+    names = {
+        "attention_gpus": "tensor parallel", "pipeline": "stages", "attention_groups": "data parallel",
+        "expert": "expert parallel", "sequences": "sequences at once", "longest_tokens": "tokens of a request",
+        "cache_precision": "keys and values",
+    }  # fmt: skip
+    told = ", ".join(f"{name} {fields[field]}" for field, name in names.items())
+    return f"Fill in the command and its arguments for: {told}."
+
+
+def _is_wanted(row: Flag, fields: Mapping[str, object]) -> bool:
+    value = fields[row.field]
+    return bool(value) if row.form == "switch" else str(value) != row.unless
+
+
+def _knows(row: Flag | Metric, version: Version) -> bool:
+    return row.since <= version and not (row.before and row.before <= version)
+
+
+def _words(row: Flag, fields: Mapping[str, object]) -> Iterator[str]:
+    yield row.flag
+    if row.form == "value":
+        value = str(fields[row.field])
+        yield row.words.get(value, value) if row.words else value
+
+
+def _problems(
+    framework: str, version: Version, wanted: Sequence[Flag], fields: Mapping[str, object]
+) -> Iterator[Finding]:
+    name = _NAMES[framework]
+    oldest = min(row.since for row in flags() if row.framework == framework)
+    if version < oldest:
+        yield Finding(
+            id="ENG001",
+            path=_PATH,
+            message=f"{name} {_text(version)} is older than the table of its flags, which begins with {_text(oldest)}",
+            help=f"name {name} {_text(oldest)} or newer, or leave the version out",
+        )
+        return
+    for field in dict.fromkeys(row.field for row in wanted):
+        rows = [row for row in wanted if row.field == field]
+        if not any(_knows(row, version) for row in rows):
+            flag, since = rows[0].flag, _text(min(row.since for row in rows))
+            yield Finding(
+                id="ENG002",
+                path=_PATH,
+                message=f"{name} {_text(version)} does not know {flag}, which the plan needs for {_spoken(field)} "
+                f"{fields[field]}",
+                help=f"name {name} {since} or newer",
+            )
+        for row in rows:
+            value = str(fields[field])
+            if row.words and _knows(row, version) and value not in row.words:
+                yield Finding(
+                    id="ENG003",
+                    path=("workload", "kv_precision") if field == "cache_precision" else _PATH,
+                    message=f"{row.flag} of {name} has no word for {value}",
+                    help=f"one of {', '.join(row.words)}",
+                )
+
+
+def _spoken(field: str) -> str:
+    return field.replace("_", " ")
+
+
+def _valid(framework: str, version: Version, used: Sequence[Flag]) -> str:
+    name, oldest = _NAMES[framework], _text(max(row.since for row in used))
+    ends = [row.before for row in used if row.before]
+    until = f" and before {_text(min(ends))}" if ends else ""
+    asked = f", which the blueprint names as {_text(version)}" if version else ""
+    return (
+        f"The flags are those of {name} from {oldest}{until} on{asked}; read in {used[0].source.partition(':')[0]} on "
+        f"{used[0].read_on}. Newer releases may rename some: the engine then refuses to start and names the flag."
+    )

@@ -1,0 +1,181 @@
+"""The folder `serving` of a target with Kubernetes: manifests, what fills them in and applies them, and its README."""
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ruamel.yaml.scalarstring import LiteralScalarString
+
+from clusterwright import assets
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kubernetes.manifests import documents_text
+from clusterwright.outputs.serving.engine import Engine, engine_of, fields_of
+from clusterwright.outputs.serving.gateway import gateway
+from clusterwright.outputs.serving.manifests import (
+    CLIENT_LABEL,
+    disruption_budget,
+    fetch_rule,
+    network_rules,
+    scaling,
+    service,
+)
+from clusterwright.outputs.serving.places import PodPlace, ReplicaShape, shape_of
+from clusterwright.outputs.serving.replica import workload
+from clusterwright.outputs.templates import render
+from clusterwright.plan.serving.record import ServingOption, ServingPlan
+from clusterwright.plan.text.serving import replicas_text
+
+FOLDER = "serving"
+#: Releases whose fields the manifests have.
+RELEASES = {"lws": "0.7.0", "keda": "2.17.2", "gateway": "1.3.0", "extension": "1.0.0"}
+
+
+def fewest_replicas(plan: ServingPlan, option: ServingOption) -> int:
+    """Return the replicas that today's quietest hour needs, with the spare ones.
+
+    The quietest hour is as far below the mean of a day as the busiest is above it, `2 - peak / mean` of it, since a
+    plan holds the mean and the peak alone.
+    """
+    trough = option.mean_requests_per_s * max(2.0 - plan.workload.peak_over_mean, 0.0)
+    needed = math.ceil(trough / option.capacity_requests_per_s) if option.capacity_requests_per_s > 0 else 1
+    return min(max(needed, 1) + option.spare_replicas, most_replicas(option))
+
+
+def most_replicas(option: ServingOption) -> int:
+    """Return the replicas of the peak with the spare ones."""
+    return option.replicas + option.spare_replicas
+
+
+def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> dict[str, File]:
+    """Return the files of a target's folder by name within it.
+
+    Args:
+        plan: for names and lengths.
+        option: the target.
+        place: of its pods.
+
+    Raises:
+        RuleError: the framework's version does not have what the plan needs.
+    """
+    engine, shape = engine_of(plan, option), shape_of(option, place.gpus)
+    name, most, fewest = plan.name, most_replicas(option), fewest_replicas(plan, option)
+    documents = {
+        "replicas.yaml": [
+            _start(name, place.namespace, serve_script(plan, option, engine, shape)),
+            workload(name, engine, place, shape, replicas=most),
+        ],
+        "service.yaml": [
+            service(name, place, shape),
+            disruption_budget(name, place, shape, spare=option.spare_replicas),
+            *network_rules(name, place, shape),
+        ],
+        "fetch.yaml": [fetch_rule(name, place, target=option.target)],
+    }
+    if engine.metrics:
+        documents["scaling.yaml"] = [
+            scaling(
+                name, engine, place, shape,
+                model=plan.workload.model, fewest=fewest, most=most, each=option.in_flight,
+            )
+        ]  # fmt: skip
+        documents["gateway.yaml"] = gateway(name, engine, place, shape)
+    texts = {file: documents_text(parts) for file, parts in documents.items()}
+    texts["deploy.env"] = _settings(plan, engine, place, shape, fewest=fewest, most=most)
+    texts["deploy.sh"] = _script("deploy.sh")
+    texts["README.md"] = _readme(plan, option, engine, place, shape, fewest=fewest, most=most)
+    return {file: replace(text(body.rstrip("\n")), executable=file.endswith(".sh")) for file, body in texts.items()}
+
+
+def _script(name: str) -> str:
+    return (assets.root() / "templates" / FOLDER / name).read_text(encoding="utf-8")
+
+
+def _start(name: str, namespace: str, serve: str) -> dict[str, object]:
+    """Return the scripts of a pod: what fetches the model, and what starts the engine."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"{name}-start", "namespace": namespace},
+        "data": {
+            "fetch_model.sh": LiteralScalarString(_script("fetch_model.sh")),
+            "serve.sh": LiteralScalarString(serve),
+        },
+    }
+
+
+def serve_script(plan: ServingPlan, option: ServingOption, engine: Engine, shape: ReplicaShape) -> str:
+    """Return what starts the engine in each pod of a replica, with the arguments that it is given."""
+    return render(
+        FOLDER,
+        "serve.sh.j2",
+        # A comment and a message: a framework that no table has is named by its owner.
+        engine=engine.name if engine.framework else "the framework",
+        valid=engine.valid if engine.framework else "",
+        command=shlex.join(engine.command),
+        framework=engine.framework,
+        pods=shape.pods,
+        groups=fields_of(plan, option)["attention_groups"],
+    )
+
+
+def _settings(
+    plan: ServingPlan, engine: Engine, place: PodPlace, shape: ReplicaShape, *, fewest: int, most: int
+) -> str:
+    forms = (
+        *((f"{place.mount}/models/NAME",) if place.claim else ()),
+        "hf://ORG/NAME@COMMIT", "s3://BUCKET/FOLDER", "gs://BUCKET/FOLDER", "az://CONTAINER/FOLDER",
+    )  # fmt: skip
+    unknown = (
+        f"no table has the flags of {engine.name}: write its command into serve.sh within replicas.yaml, then empty "
+        "UNKNOWN_ENGINE in deploy.env"
+    )
+    values: Mapping[str, object] = {
+        "SERVICE": plan.name,
+        "NAMESPACE": place.namespace,
+        "CLAIM": place.claim,
+        "SHARED_PATH": place.mount,
+        "WORKLOAD_KIND": "Deployment" if shape.pods == 1 else "LeaderWorkerSet",
+        "ENGINE_NAME": f"image of {engine.name}",
+        "UNKNOWN_ENGINE": "" if engine.framework else unknown,
+        "MODEL_FORMS": " or ".join(forms),
+        "FEWEST": fewest,
+        "MOST": most,
+    }
+    return "\n".join(f"{name}={shlex.quote(str(value))}" for name, value in values.items())
+
+
+def _readme(
+    plan: ServingPlan,
+    option: ServingOption,
+    engine: Engine,
+    place: PodPlace,
+    shape: ReplicaShape,
+    *,
+    fewest: int,
+    most: int,
+) -> str:
+    return render(
+        FOLDER,
+        "README.md.j2",
+        title=plan.name,
+        replicas=replicas_text(option),
+        engine=engine,
+        known=bool(engine.framework),
+        model=plan.workload.model,
+        precision=plan.workload.precision,
+        place=place,
+        shape=shape,
+        fewest=fewest,
+        most=most,
+        each=f"{max(option.in_flight, 1.0):.0f}",
+        arguments=shlex.join(engine.arguments),
+        weights=f"{shape.weights_bytes / 1e9:,.0f} GB",
+        start=f"{shape.start_s:,.0f} s",
+        copies=f"{shape.start_s * shape.per_node:,.0f} s",
+        longest=f"{shape.longest_start_s:,.0f} s",
+        client=CLIENT_LABEL,
+        releases=RELEASES,
+        spare=option.spare_replicas,
+        fabric=shape.pods > 1,
+    )

@@ -1,0 +1,235 @@
+"""The pods of a replica, and what keeps so many of them: a Deployment, or a LeaderWorkerSet where nodes make one up.
+
+Pods pass the level "restricted" of Pod Security: no root, no rights, a root file system that is only read.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from clusterwright.outputs.serving.engine import PORT, Engine
+from clusterwright.outputs.serving.places import PodPlace, ReplicaShape
+
+#: Stand where `deploy.sh` puts the images; no registry has them, since names are in lower case.
+UNSET_IMAGE, UNSET_FETCH_IMAGE = "IMAGE-IS-NOT-SET", "FETCH-IMAGE-IS-NOT-SET"
+CONTAINER, FETCH = "engine", "fetch"
+NAME_LABEL, ROLE_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/component"
+LEADER = "leaderworkerset.sigs.k8s.io/worker-index"
+#: Requests that are under way get so long to end before a pod is killed.
+GRACE_S = 120
+_USER = 10001
+_PROBE_S = 10
+#: Shared memory of a pod, for the collective library; an assumption.
+_SHARED_MEMORY_GIB = 32
+#: Compiled kernels, logs and temporary files of a pod; an assumption.
+_SCRATCH_GIB = 32
+
+
+def labels(name: str) -> dict[str, str]:
+    """Return the labels that every pod of the service has."""
+    return {NAME_LABEL: name, ROLE_LABEL: "engine"}
+
+
+def answering(name: str, shape: ReplicaShape) -> dict[str, str]:
+    """Return the labels of the pods that answer requests: the leaders where a replica has several pods."""
+    return labels(name) | ({LEADER: "0"} if shape.pods > 1 else {})
+
+
+def workload(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, replicas: int) -> dict[str, Any]:
+    """Return what keeps the replicas.
+
+    Args:
+        name: of the service.
+        engine: its command and arguments.
+        place: of the pods.
+        shape: of a replica.
+        replicas: to begin with; an autoscaler changes them.
+    """
+    if shape.pods == 1:
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "namespace": place.namespace, "labels": labels(name)},
+            "spec": {
+                "replicas": replicas,
+                "revisionHistoryLimit": 3,
+                # Accelerators for one replica more than there are may not exist: one goes before one comes.
+                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+                "progressDeadlineSeconds": int(shape.longest_start_s) + 600,
+                "selector": {"matchLabels": labels(name)},
+                "template": _template(name, engine, place, shape, leads=True),
+            },
+        }
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name, "namespace": place.namespace, "labels": labels(name)},
+        "spec": {
+            "replicas": replicas,
+            "startupPolicy": "LeaderCreated",
+            "rolloutStrategy": {
+                "type": "RollingUpdate",
+                "rollingUpdateConfiguration": {"maxSurge": 0, "maxUnavailable": 1},
+            },
+            "leaderWorkerTemplate": {
+                "size": shape.pods,
+                # A replica without one of its pods answers nothing.
+                "restartPolicy": "RecreateGroupOnPodRestart",
+                "leaderTemplate": _template(name, engine, place, shape, leads=True),
+                "workerTemplate": _template(name, engine, place, shape, leads=False),
+            },
+        },
+    }
+
+
+def _template(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, leads: bool) -> dict[str, Any]:
+    whole = shape.gpus == place.gpus
+    annotations = dict(place.annotations) if whole else {}
+    pod: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": GRACE_S,
+        "nodeSelector": dict(place.selector),
+        "tolerations": [dict(one) for one in place.tolerations],
+        "topologySpreadConstraints": _spread(name, place),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "fsGroup": _USER,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "initContainers": [_fetch(name, place)],
+        "containers": [_engine(engine, place, shape, whole=whole, leads=leads)],
+        "volumes": _volumes(name, place, shape),
+    }
+    if place.service_account:
+        pod["serviceAccountName"] = place.service_account
+    metadata: dict[str, Any] = {"labels": labels(name)}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"metadata": metadata, "spec": pod}
+
+
+def _spread(name: str, place: PodPlace) -> list[dict[str, Any]]:
+    keys = ("kubernetes.io/hostname", *((place.racks,) if place.racks else ()))
+    return [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            # As even as it can be: a full node keeps no replica from starting on another.
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": labels(name)},
+        }
+        for key in keys
+    ]
+
+
+def _confined() -> dict[str, Any]:
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def _fetch(name: str, place: PodPlace) -> dict[str, Any]:
+    mounts = [
+        {"name": "model", "mountPath": "/model"},
+        {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108 - of the pod
+        {"name": "start", "mountPath": "/start", "readOnly": True},
+    ]
+    if place.claim:
+        mounts.append({"name": "shared", "mountPath": place.mount, "readOnly": True})
+    token = {"name": "model-access", "key": "token", "optional": True}
+    return {
+        "name": FETCH,
+        "image": UNSET_FETCH_IMAGE,
+        "command": ["sh", "/start/fetch_model.sh"],
+        "env": [
+            {
+                "name": "MODEL_SOURCE",
+                "valueFrom": {"configMapKeyRef": {"name": f"{name}-settings", "key": "MODEL_SOURCE"}},
+            },
+            {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": token}},
+            {"name": "HOME", "value": "/tmp"},  # noqa: S108
+        ],
+        # Keys of an object store, where pods have no identity of their own there: by reference, never here.
+        "envFrom": [{"secretRef": {"name": "model-store", "optional": True}}],
+        "resources": {
+            "requests": {"cpu": "4", "memory": "8Gi"},
+            "limits": {"memory": "16Gi"},
+        },
+        "securityContext": _confined(),
+        "volumeMounts": mounts,
+    }
+
+
+def _engine(engine: Engine, place: PodPlace, shape: ReplicaShape, *, whole: bool, leads: bool) -> dict[str, Any]:
+    share = shape.gpus / place.gpus
+    memory = f"{int(place.memory_gib * share)}Gi"
+    limits: dict[str, Any] = {place.gpu_resource: shape.gpus, "memory": memory}
+    if whole:
+        # A replica on part of a node sends nothing over the fabric.
+        limits |= place.fabric
+    container: dict[str, Any] = {
+        "name": CONTAINER,
+        "image": UNSET_IMAGE,
+        "command": ["bash", "/start/serve.sh"],
+        "args": list(engine.arguments),
+        "env": [
+            *({"name": key, "value": value} for key, value in _ENVIRONMENT.items()),
+            {"name": "REPLICA_PODS", "value": str(shape.pods)},
+        ],
+        "resources": {"requests": {"cpu": str(max(int(place.cpus * share), 1)), "memory": memory}, "limits": limits},
+        "securityContext": _confined(),
+        "volumeMounts": [
+            {"name": "model", "mountPath": "/model", "readOnly": True},
+            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108
+            {"name": "memory", "mountPath": "/dev/shm"},  # noqa: S108
+            {"name": "start", "mountPath": "/start", "readOnly": True},
+        ],
+    }
+    if leads:
+        container["ports"] = [{"name": "http", "containerPort": PORT}]
+        container |= _probes(shape)
+    return container
+
+
+#: Users without a name of the image have no home; what engines compile and keep goes to the scratch volume.
+_ENVIRONMENT: Mapping[str, str] = {
+    "HOME": "/tmp",  # noqa: S108
+    "USER": "engine",
+    "XDG_CACHE_HOME": "/tmp/cache",  # noqa: S108
+    "TRITON_CACHE_DIR": "/tmp/cache/triton",  # noqa: S108
+    "TORCHINDUCTOR_CACHE_DIR": "/tmp/cache/inductor",  # noqa: S108
+    "HF_HUB_OFFLINE": "1",
+}
+
+
+def _probes(shape: ReplicaShape) -> dict[str, Any]:
+    def health(**further: int) -> dict[str, Any]:
+        return {"httpGet": {"path": "/health", "port": "http"}, **further}
+
+    return {
+        # Until the weights are read and graphs are captured; then the other two begin.
+        "startupProbe": health(
+            periodSeconds=_PROBE_S, timeoutSeconds=5, failureThreshold=-(-int(shape.longest_start_s) // _PROBE_S)
+        ),
+        "readinessProbe": health(periodSeconds=5, timeoutSeconds=5, failureThreshold=3),
+        # Slow answers are no reason to end what others wait for: only minutes without any are.
+        "livenessProbe": health(periodSeconds=_PROBE_S, timeoutSeconds=10, failureThreshold=12),
+        # Routers stop sending first, then the engine is told to end.
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", "15"]}}},
+    }
+
+
+def _volumes(name: str, place: PodPlace, shape: ReplicaShape) -> list[dict[str, Any]]:
+    volumes: list[dict[str, Any]] = [
+        {"name": "model", "emptyDir": {"sizeLimit": f"{shape.cache_gib}Gi"}},
+        {"name": "scratch", "emptyDir": {"sizeLimit": f"{_SCRATCH_GIB}Gi"}},
+        {"name": "memory", "emptyDir": {"medium": "Memory", "sizeLimit": f"{_SHARED_MEMORY_GIB}Gi"}},
+        {"name": "start", "configMap": {"name": f"{name}-start"}},
+    ]
+    if place.claim:
+        volumes.append({"name": "shared", "persistentVolumeClaim": {"claimName": place.claim, "readOnly": True}})
+    return volumes

@@ -1,0 +1,451 @@
+"""The folder `serving`: manifests that clusters take, with the replicas, bounds and arguments of the plan."""
+
+import copy
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from clusterwright import assets
+from clusterwright.catalog.load import load
+from clusterwright.cli.planning import plan_of
+from clusterwright.outputs.deliverables import cloud_files, onprem_files
+from clusterwright.outputs.folder import File
+from clusterwright.outputs.serving.files import fewest_replicas
+from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
+from tests.outputs.custom_resources import custom_fault, custom_kinds, pod_templates, unrestricted
+
+DIGEST = f"@sha256:{'0123456789abcdef' * 4}"
+IMAGE = f"registry.example.com:5000/team/vllm{DIGEST}"
+#: Each target, and a model of 671 GB on nodes with 640 GB of memory, whose replicas are two nodes.
+CASES = {
+    "aws": ("serve-llama3-70b", "aws"),
+    "azure": ("serve-llama3-70b", "azure"),
+    "gcp": ("serve-llama3-70b", "gcp"),
+    "onprem": ("serve-llama3-70b", "onprem"),
+    "whole node": ("serve-deepseek-v3", "aws"),
+    "two nodes": ("serve-deepseek-v3", "aws", "targets.aws.allowed_instances=[p5.48xlarge]"),
+    "two nodes on premises": ("serve-deepseek-v3", "onprem", "targets.onprem.allowed_systems=[dgx-h100]"),
+    "two nodes with vLLM": (
+        "serve-deepseek-v3", "azure", "targets.azure.instance=Standard_ND96isr_H100_v5",
+        "workload.framework=vllm 0.11.0",
+    ),
+}  # fmt: skip
+Read = Callable[[list[tuple[str, str]]], list[str]]
+
+
+class Written:
+    """A plan of one target with Kubernetes, and the folder `serving` that is written for it."""
+
+    def __init__(self, blueprint: str, target: str, *values: str) -> None:
+        path = assets.root() / "blueprints" / f"{blueprint}.yaml"
+        plan = plan_of(path, [f"targets.{target}.scheduler=kubernetes", *values], target)
+        self.plan: ServingPlan = serving_plan(plan)
+        self.option: ServingOption = serving_option(plan.options[0])
+        files = (onprem_files if target == "onprem" else cloud_files)(plan, plan.options[0], load())
+        at = "kubernetes/serving/" if target == "onprem" else "serving/"
+        self.files: dict[str, File] = {
+            name.removeprefix(at): file for name, file in files.items() if name.startswith(at)
+        }
+
+    def text(self, name: str) -> str:
+        """Return a file as text."""
+        return self.files[name].content.decode()
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """All objects of all manifests."""
+        return [
+            one
+            for name in self.files
+            if name.endswith(".yaml")
+            for one in YAML(typ="safe").load_all(io.BytesIO(self.files[name].content))
+            if one
+        ]
+
+    def one(self, kind: str, name: str | None = None) -> dict[str, Any]:
+        """Return the object of a kind, with a name where there are several."""
+        wanted = name or self.plan.name
+        (found,) = [one for one in self.objects if one["kind"] == kind and one["metadata"]["name"] == wanted]
+        return found
+
+    @property
+    def workload(self) -> dict[str, Any]:
+        """What keeps the replicas."""
+        (found,) = [
+            one
+            for one in self.objects
+            if one["kind"] in ("Deployment", "LeaderWorkerSet") and one["metadata"]["name"] == self.plan.name
+        ]
+        return found
+
+    @property
+    def leader(self) -> dict[str, Any]:
+        """The pod that answers."""
+        spec: dict[str, Any] = pod_templates(self.workload)[0]["spec"]
+        return spec
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The engine's arguments by flag."""
+        words = self.leader["containers"][0]["args"]
+        ends = [index for index, word in enumerate(words) if word.startswith("--")] + [len(words)]
+        return {words[at]: " ".join(words[at + 1 : to]) for at, to in pairwise(ends)}
+
+
+@cache
+def written(case: str) -> Written:
+    """Return a case, once."""
+    return Written(*CASES[case])
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Written:
+    """Return each case."""
+    return written(request.param)
+
+
+def faults(objects: list[dict[str, Any]], read: Read) -> list[str]:
+    """Return what clusters refuse of objects: the API's own kinds, custom ones, and the pods within both."""
+    core = [one for one in objects if one["kind"] not in custom_kinds()]
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod", **one["metadata"]}, "spec": one["spec"]}
+        for entry in objects
+        for one in pod_templates(entry)
+    ]
+    answers = read([("kubernetes", json.dumps(one)) for one in [*core, *pods]])
+    return [
+        *(answer for answer in answers if answer),
+        *(fault for one in objects if one["kind"] in custom_kinds() and (fault := custom_fault(one))),
+        *(fault for one in objects for pod in pod_templates(one) for fault in unrestricted(pod["spec"])),
+    ]
+
+
+def test_clusters_take_every_manifest(case: Written, read_as_the_tools_do: Read) -> None:
+    """Every object fits the API's schema or its custom resource's, and every pod passes the level "restricted"."""
+    kinds = {one["kind"] for one in case.objects}
+    assert kinds >= {
+        "ConfigMap", "Service", "PodDisruptionBudget", "NetworkPolicy", "ScaledObject", "Gateway", "HTTPRoute",
+        "InferencePool", "Role", "RoleBinding", "ServiceAccount",
+    }  # fmt: skip
+    assert faults(case.objects, read_as_the_tools_do) == []
+
+
+#: For each kind: where one mistake is made, and what stands there then; None takes the key away.
+MISTAKES: dict[str, tuple[tuple[str | int, ...], object]] = {
+    "Deployment": (("spec", "template", "spec", "containers", 0, "startupProbe", "failures"), 3),
+    "LeaderWorkerSet": (("spec", "leaderWorkerTemplate", "size"), "two"),
+    "Service": (("spec", "ports", 0, "port"), "http"),
+    "ConfigMap": (("data", "serve.sh"), 1),
+    "PodDisruptionBudget": (("spec", "maxUnavailble"), 1),
+    "NetworkPolicy": (("spec", "podSelector"), "all"),
+    "ScaledObject": (("spec", "triggers", 0, "metadata", "threshold"), 40),
+    "Gateway": (("spec", "gatewayClassName"), None),
+    "HTTPRoute": (("spec", "rules", 0, "timeouts", "request"), "0"),
+    "InferencePool": (("spec", "targetPortNumber"), 8000),
+    "Role": (("rules", 0, "verbs"), "get"),
+    "RoleBinding": (("roleRef",), None),
+    "ServiceAccount": (("automount",), False),
+}
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_a_mistake_in_each_kind_is_refused(kind: str, read_as_the_tools_do: Read) -> None:
+    """A key that is not there, one that is missing, or a value of the wrong type."""
+    found = written("two nodes" if kind == "LeaderWorkerSet" else "aws")
+    entry = copy.deepcopy(next(one for one in found.objects if one["kind"] == kind))
+    path, value = MISTAKES[kind]
+    place: Any = entry
+    for part in path[:-1]:
+        place = place[part]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    assert faults([entry], read_as_the_tools_do) != []
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("securityContext", "runAsNonRoot"), False),
+        (("containers", 0, "securityContext", "capabilities"), {"add": ["IPC_LOCK"], "drop": ["ALL"]}),
+        (("containers", 0, "securityContext", "allowPrivilegeEscalation"), True),
+        (("volumes", 0), {"name": "model", "hostPath": {"path": "/mnt"}}),
+        (("securityContext", "seccompProfile"), {"type": "Unconfined"}),
+        (("hostNetwork",), True),
+    ],
+)
+def test_a_pod_with_more_rights_is_refused(where: tuple[str | int, ...], value: object) -> None:
+    """The check of the level "restricted" sees each right that it forbids."""
+    pod = copy.deepcopy(written("aws").leader)
+    place: Any = pod
+    for part in where[:-1]:
+        place = place[part]
+    place[where[-1]] = value
+    assert list(unrestricted(pod))
+
+
+def test_the_bounds_are_those_of_the_plan(case: Written) -> None:
+    """As many replicas as the peak needs with the spare ones, never scaled by processors; budget of the spare ones."""
+    option = case.option
+    most = option.replicas + option.spare_replicas
+    assert case.workload["spec"]["replicas"] == most
+    scaled = case.one("ScaledObject")["spec"]
+    assert scaled["maxReplicaCount"] == scaled["fallback"]["replicas"] == most
+    assert scaled["minReplicaCount"] == fewest_replicas(case.plan, option)
+    assert 1 + option.spare_replicas <= scaled["minReplicaCount"] <= most
+    trough = option.mean_requests_per_s * (2 - case.plan.workload.peak_over_mean)
+    kept = scaled["minReplicaCount"] - option.spare_replicas
+    assert kept == 1 or (kept - 1) * option.capacity_requests_per_s < trough <= kept * option.capacity_requests_per_s
+    target = scaled["scaleTargetRef"]
+    assert (target["kind"], target["apiVersion"]) == (case.workload["kind"], case.workload["apiVersion"])
+    assert {trigger["type"] for trigger in scaled["triggers"]} == {"prometheus"}
+    first, second = (trigger["metadata"] for trigger in scaled["triggers"])
+    assert float(first["threshold"]) == pytest.approx(max(option.in_flight, 1), abs=0.5)
+    assert "waiting" in first["query"] or "queue" in first["query"]
+    assert float(second["threshold"]) < 1
+    assert case.one("PodDisruptionBudget")["spec"]["maxUnavailable"] == max(option.spare_replicas, 1)
+
+
+def test_a_replica_has_the_accelerators_of_its_layout(case: Written) -> None:
+    """One pod, or as many as nodes make up the replica; whole nodes ask for the fabric's devices, parts for none."""
+    gpus, node = case.option.layout.gpus, case.option.gpus_per_node
+    templates = pod_templates(case.workload)
+    pods = case.workload["spec"]["leaderWorkerTemplate"]["size"] if len(templates) > 1 else 1
+    for template in templates:
+        (engine,) = template["spec"]["containers"]
+        limits = engine["resources"]["limits"]
+        assert int(limits["nvidia.com/gpu"]) * pods == gpus
+        others = limits.keys() - {"nvidia.com/gpu", "memory"}
+        assert bool(others) is (gpus >= node and (case.option.target != "gcp"))
+        assert template["spec"]["nodeSelector"] == {"node-kind": "gpu"}
+        assert "nvidia.com/gpu" in {one["key"] for one in template["spec"]["tolerations"]}
+    assert pods == max(gpus // node, 1)
+
+
+def test_the_arguments_are_those_of_the_plan(case: Written) -> None:
+    """Sizes multiply to the replica's accelerators; sequences, context and formats are what the plan counts with."""
+    flags, layout, work = case.arguments, case.option.layout, case.plan.workload
+    vllm = "vllm" in work.framework
+    sizes = [int(flags.get(f"--{name}-parallel-size", 1)) for name in ("tensor", "pipeline", "data")]
+    # SGLang counts the accelerators of a stage, those that attention is spread over too.
+    assert sizes[0] * sizes[1] * (sizes[2] if vllm else 1) == layout.gpus
+    most = int(flags["--max-num-seqs" if vllm else "--max-running-requests"])
+    assert most == min(case.option.most_in_flight, 1024)
+    longest = int(flags["--max-model-len" if vllm else "--context-length"])
+    assert work.input_tokens_p95 + work.output_tokens_p95 < longest <= (work.architecture.max_context or longest)
+    assert flags["--served-model-name"] == work.model
+    assert flags["--kv-cache-dtype"] == ("fp8" if vllm else "fp8_e4m3")
+    share = float(flags["--gpu-memory-utilization" if vllm else "--mem-fraction-static"])
+    memory = case.option.replica_memory
+    counted = memory.weights + memory.cache_pool + (memory.reserved if vllm else 0)
+    assert 0 <= counted / case.option.hbm_bytes_per_gpu - share < 0.01
+
+
+def test_what_is_not_allowed_is_denied(case: Written) -> None:
+    """One rule without exceptions for every pod of the service, another with the port of requests and names."""
+    deny = case.one("NetworkPolicy", f"{case.plan.name}-deny")["spec"]
+    assert deny.keys() == {"podSelector", "policyTypes"}
+    assert set(deny["policyTypes"]) == {"Ingress", "Egress"}
+    labels = pod_templates(case.workload)[0]["metadata"]["labels"]
+    assert deny["podSelector"]["matchLabels"].items() <= labels.items()
+    serve = case.one("NetworkPolicy", f"{case.plan.name}-serve")["spec"]
+    assert serve["ingress"][0]["ports"] == [{"protocol": "TCP", "port": 8000}]
+    assert all(rule["to"] for rule in serve["egress"])
+    assert not [one for one in case.objects if one["kind"] == "Secret"]
+
+
+def test_probes_wait_as_long_as_a_start_takes(case: Written) -> None:
+    """At least the time in which the plan lets all replicas of a node read their weights."""
+    probe = case.leader["containers"][0]["startupProbe"]
+    start = 600 * max(case.option.gpus_per_node // case.option.layout.gpus, 1)
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= start
+    assert {"readinessProbe", "livenessProbe"} <= case.leader["containers"][0].keys()
+
+
+KUBECTL = """#!/usr/bin/env bash
+printf '%s\\n' "$*" >>"$SHOWN"
+case "$*" in
+*version*) [ -z "${UNREACHABLE:-}" ] || { echo "dial tcp" >&2; exit 1; } ;;
+*"get customresourcedefinition"*) [ -z "${NO_KINDS:-}" ] ;;
+*"get persistentvolumeclaim"*) [ -z "${NO_CLAIM:-}" ] ;;
+*"create configmap"*) printf '%s\\0' "$@" >"$SHOWN.words"; echo 'kind: ConfigMap' ;;
+*apply*) cat >"$SHOWN.applied" ;;
+esac
+"""
+
+
+def deploy(case: Written, folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `deploy.sh` with a stand-in for kubectl."""
+    here = folder / "here"
+    here.mkdir(exist_ok=True)
+    for name, file in case.files.items():
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_bytes(file.content)
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / "kubectl").write_text(KUBECTL)
+    (folder / "bin" / "kubectl").chmod(0o755)
+    known = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SHOWN": str(folder / "shown")}
+    return subprocess.run(
+        ["bash", str(here / "deploy.sh"), *words],
+        capture_output=True, text=True, check=False, env=known | environment, cwd=folder,
+    )  # fmt: skip
+
+
+HOSTILE = "$(touch pwned) `touch pwned`; touch pwned | \" ' \\ * \n&& touch pwned #"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no image: --image REGISTRY/NAME@sha256:DIGEST"),
+        ([], "no model: --model"),
+        (["--image", "team/vllm:1.0", "--model", "/shared/models/x"], "has no digest"),
+        (["--image", HOSTILE + DIGEST, "--model", "/shared/models/x"], "is not the name of an image"),
+        (["--image", IMAGE, "--model", "models/x"], "is not one of"),
+        (["--image", IMAGE, "--model", "hf://a/b@main"], "names no commit"),
+        (["--image", IMAGE, "--model", "s3://bucket/x"], "no image: --fetch-image"),
+        (["--image", IMAGE, "--model", "/shared/x", "--prometheus", HOSTILE], "is not an address"),
+        (["--image", IMAGE, "--model", "/shared/x", "--gateway", HOSTILE], "is not the name of a class"),
+        (["--image", IMAGE, "--model", "/shared/x", "--gateway", "envoy"], "no image: --picker-image"),
+    ],
+)
+def test_deploy_says_what_is_missing(tmp_path: Path, words: list[str], said: str) -> None:
+    """Nothing is applied, and nothing of a hostile value is run."""
+    done = deploy(written("aws"), tmp_path, *words)
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    assert not (tmp_path / "shown.applied").exists()
+    assert not list(tmp_path.rglob("pwned"))
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"UNREACHABLE": "1"}, "kubectl does not reach the cluster: dial tcp"),
+        ({"NO_CLAIM": "1"}, "has no volume claim shared"),
+        ({"NO_KINDS": "1"}, "has no leaderworkersets.leaderworkerset.x-k8s.io"),
+    ],
+)
+def test_deploy_says_what_the_cluster_lacks(tmp_path: Path, environment: dict[str, str], said: str) -> None:
+    """Before anything is applied."""
+    done = deploy(written("two nodes"), tmp_path, "--image", IMAGE, "--model", "/shared/models/x", **environment)
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    assert not (tmp_path / "shown.applied").exists()
+
+
+def test_deploy_applies_what_clusters_take(tmp_path: Path, read_as_the_tools_do: Read) -> None:
+    """Images, Prometheus and class stand in their places, and a hostile path of the model reaches kubectl whole."""
+    case = written("aws")
+    model = f"/shared/{HOSTILE}"
+    done = deploy(
+        case, tmp_path, "--image", IMAGE, "--model", model, "--prometheus", "http://prometheus.monitoring:9090",
+        "--gateway", "envoy", "--picker-image", f"registry.k8s.io/epp{DIGEST}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "shown.applied").read_text()
+    assert "not-set" not in text.lower()
+    objects = [one for one in YAML(typ="safe").load_all(text) if one][1:]
+    assert faults(objects, read_as_the_tools_do) == []
+    images = {
+        container["image"]
+        for one in objects
+        for pod in pod_templates(one)
+        for container in [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
+    }
+    assert images == {IMAGE, f"registry.k8s.io/epp{DIGEST}"}
+    assert not [one for one in objects if one["metadata"]["name"].endswith("-fetch")]
+    words = (tmp_path / "shown.words").read_text().split("\0")
+    assert f"MODEL_SOURCE={model}" in words
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_a_model_of_an_object_store_opens_the_network_for_it(tmp_path: Path) -> None:
+    """Then alone, and its own image fetches it."""
+    fetch = f"rclone/rclone{DIGEST}"
+    done = deploy(written("aws"), tmp_path, "--image", IMAGE, "--model", "s3://bucket/x", "--fetch-image", fetch)
+    assert done.returncode == 0, done.stderr
+    objects = [one for one in YAML(typ="safe").load_all((tmp_path / "shown.applied").read_text()) if one][1:]
+    assert [one for one in objects if one["metadata"]["name"].endswith("-fetch")]
+    pod = next(pod for one in objects for pod in pod_templates(one))
+    assert (pod["spec"]["initContainers"][0]["image"], pod["spec"]["containers"][0]["image"]) == (fetch, IMAGE)
+
+
+def test_the_model_is_copied_whole(tmp_path: Path) -> None:
+    """Names with blanks and quotes too; a folder without a configuration is refused."""
+    script = assets.root() / "templates" / "serving" / "fetch_model.sh"
+    source, target = tmp_path / "a 'model' $(touch pwned)", tmp_path / "node"
+    (source / "part's").mkdir(parents=True)
+    target.mkdir()
+    run = {"PATH": os.environ["PATH"], "MODEL_SOURCE": str(source), "MODEL_TARGET": str(target)}
+    refused = subprocess.run(["sh", str(script)], env=run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (refused.returncode, "config.json" in refused.stderr) == (2, True)
+    for name in ("config.json", "part's/w eights.safetensors"):
+        (source / name).write_text(name)
+    subprocess.run(["sh", str(script)], env=run, check=True, cwd=tmp_path)
+    assert (target / "part's" / "w eights.safetensors").read_text() == "part's/w eights.safetensors"
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
+    """Neither in what a pod runs nor in what applies it."""
+    shellcheck = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    assert shellcheck is not None
+    scripts = {f"{name}/deploy.sh": written(name).text("deploy.sh") for name in ("aws",)}
+    for name in CASES:
+        start = written(name).one("ConfigMap", f"{written(name).plan.name}-start")["data"]
+        scripts |= {f"{name}/{file}": text for file, text in start.items()}
+    for name, text in scripts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in scripts]
+    subprocess.run([shellcheck, *paths], check=True, cwd=tmp_path)
+
+
+def test_an_engine_starts_with_its_arguments_whole(tmp_path: Path) -> None:
+    """Whatever stands in them; pods of a replica over nodes meet at its leader."""
+    for name, program in (("aws", "vllm"), ("two nodes", "python3")):
+        case = written(name)
+        start = case.one("ConfigMap", f"{case.plan.name}-start")["data"]["serve.sh"]
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / program).write_text('#!/bin/bash\nprintf "%s\\0" "$@"\n')
+        (tmp_path / "bin" / program).chmod(0o755)
+        known = {
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "REPLICA_PODS": "2", "LWS_WORKER_INDEX": "1",
+            "LWS_LEADER_ADDRESS": "leader",
+        }  # fmt: skip
+        words = [*case.leader["containers"][0]["args"], HOSTILE]
+        done = subprocess.run(
+            ["bash", "-c", start, "serve.sh", *words],
+            capture_output=True, text=True, check=True, env=known, cwd=tmp_path,
+        )  # fmt: skip
+        given = done.stdout.split("\0")[:-1]
+        assert [word for word in given if word in words] == words
+        if name == "two nodes":
+            assert given[-6:] == ["--nnodes", "2", "--node-rank", "1", "--dist-init-addr", "leader:20000"]
+        assert not list(tmp_path.rglob("pwned"))
+
+
+def test_hostile_names_reach_yaml_and_shell_whole() -> None:
+    """A framework and a model of any name are words of YAML and shell, and no more."""
+    spoken = "x'; touch pwned; $(touch pwned) \" &"
+    case = Written("serve-llama3-70b", "aws", f"workload.framework={json.dumps(spoken)}")
+    shown = shlex.split(case.text("deploy.env"))
+    assert next(word for word in shown if word.startswith("ENGINE_NAME=")) == f"ENGINE_NAME=image of {spoken}"
+    assert "touch pwned" not in case.text("replicas.yaml")
+    assert {"scaling.yaml", "gateway.yaml"} & case.files.keys() == set()
+    assert case.leader["containers"][0]["args"] == []
+    assert "Fill in the command and its arguments for: tensor parallel" in case.text("README.md")
+    assert re.search(r"UNKNOWN_ENGINE='no table has the flags of", case.text("deploy.env"))
