@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.finetuning import Finetune
 from clusterwright.blueprint.jobs import SHARED_PATH, SQUASH_FILE, Jobs, public_registry
 from clusterwright.blueprint.multiples import Multiple
 from clusterwright.blueprint.problems import Path, Problem
@@ -10,7 +11,7 @@ from clusterwright.blueprint.schema import TARGETS, Blueprint, OnPremTarget
 from clusterwright.blueprint.serving import Serve
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.blueprint.users import user_problems
-from clusterwright.blueprint.workloads import Finetune, Train
+from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Model
 
 _PARALLELISM: Path = ("workload", "parallelism")

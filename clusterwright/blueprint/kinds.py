@@ -12,6 +12,8 @@ from clusterwright.catalog.records import Model
 from clusterwright.errors import EXIT_FACT_MISSING
 
 _TRAINING = ("train", "finetune")
+_PRETRAINING = ("train",)
+_FINETUNING = ("finetune",)
 _SERVING = ("serve",)
 #: Keys that some kinds alone have, and what the others have in their place.
 _OF_KINDS: MappingProxyType[Path, tuple[tuple[str, ...], str]] = MappingProxyType(
@@ -22,11 +24,14 @@ _OF_KINDS: MappingProxyType[Path, tuple[tuple[str, ...], str]] = MappingProxyTyp
         ("goals", "time_per_token"): (_SERVING, "remove it; a run has goals.finish_within"),
         ("goals", "percentile"): (_SERVING, "remove it; a run has goals.confidence"),
         ("goals", "finish_within"): (_TRAINING, "remove it; a service has goals.first_token and goals.time_per_token"),
-        ("data",): (_TRAINING, "remove data; a service reads its weights from storage and nothing else"),
+        ("goals", "memory_confidence"): (_FINETUNING, "remove it; other kinds count memory with a reserve"),
+        ("data",): (_PRETRAINING, "remove data; only pre-training reads enough to wait for it"),
         ("reliability",): (_TRAINING, "remove reliability; replicas.spare are the spares of a service"),
         ("storage", "dataset"): (_TRAINING, "remove it; a service stores its weights"),
         ("economics", "runs"): (_TRAINING, "remove it; a service works every month of economics.horizon"),
+        ("economics", "runs_per_month"): (_TRAINING, "remove it; a service works every month of economics.horizon"),
         ("economics", "utilisation"): (_TRAINING, "remove it; a service is always on"),
+        ("reliability", "elastic"): (_PRETRAINING, "remove it; a run of hours starts again from its checkpoint"),
         ("cluster", "jobs"): (_TRAINING, "remove cluster.jobs; it is of training jobs"),
     }
 )

@@ -68,7 +68,6 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
-WITHOUT_ENGINE = ("finetune",)
 #: Errors of our own types, whose message stands as it is.
 _OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
 #: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
@@ -76,7 +75,6 @@ _BOUNDS = {
     "greater_than_equal": ("shorter than", "ge"),
     "less_than_equal": ("longer than", "le"),
 }
-TRAIN_IS_SUPPORTED = "kind: train and kind: serve are; write one with: clusterwright init train"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,8 +145,7 @@ def _checked(document: Document, overrides: tuple[str, ...], *, folder: Path) ->
         blueprint = Blueprint.model_validate(document.value, context=context)
     except ValidationError as error:
         errors = meant(dict(item) for item in error.errors(include_url=False))
-        found = tuple(_problem(item, document) for item in errors)
-        problems += _without_engine(document, found)
+        problems += tuple(_problem(item, document) for item in errors)
     if problems:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return LoadedBlueprint(blueprint=blueprint, document=document)
@@ -204,22 +201,6 @@ def _closest_choice(error: dict[str, Any]) -> str | None:
     """Return which of the words that may stand at a place is meant, None where no one is close."""
     close = get_close_matches(str(error["input"]), re.findall("'([^']+)'", error["ctx"]["expected"]), n=1)
     return f"did you mean {close[0]!r}?" if close else None
-
-
-def _without_engine(document: Document, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """Return problems with what is wrong inside a workload that cannot be planned yet replaced by that one fact."""
-    workload = document.value.get("workload")
-    kind = workload.get("kind") if isinstance(workload, dict) else None
-    if kind not in WITHOUT_ENGINE:
-        return problems
-    path: KeyPath = ("workload", "kind")
-    one = Problem(path=path, message=not_supported(kind), help=TRAIN_IS_SUPPORTED, position=position(document, path))
-    return (*(problem for problem in problems if problem.path[:1] != ("workload",)), one)
-
-
-def not_supported(kind: str) -> str:
-    """Return the message for a workload's kind that has no engine yet."""
-    return f"workloads of kind {kind!r} are not supported yet"
 
 
 def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:

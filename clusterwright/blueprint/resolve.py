@@ -1,14 +1,16 @@
 """Names in the blueprint against the catalogue: what they mean, and what is wrong with them, all at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import Any
 
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
+from clusterwright.blueprint.finetuning import Finetune
+from clusterwright.blueprint.finetuning_rules import method_problems, model_problems, precision_problems
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
 from clusterwright.blueprint.kinds import format_problems, kind_problems, layout_problems, not_of_text
-from clusterwright.blueprint.load import TRAIN_IS_SUPPORTED, WITHOUT_ENGINE, not_supported
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.serving import Serve
@@ -42,20 +44,12 @@ class Resolved:
 def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Problem, ...]:
     """Return what the blueprint's names mean, or every problem with them.
 
-    Problems found: a workload kind without an engine, an unknown model, instance or system, a region that does not
+    Problems found: an unknown model, instance or system, a region that does not
     offer the instance, a zone outside its region, a precision that the accelerator lacks, local
     drives of unknown size that data is to be copied to, an end of the nodes that nothing would bring about.
     """
     problems: list[Problem] = []
     workload = blueprint.workload
-    if workload.kind in WITHOUT_ENGINE:
-        problems.append(
-            Problem(
-                path=("workload", "kind"),
-                message=not_supported(workload.kind),
-                help=TRAIN_IS_SUPPORTED,
-            )
-        )
     refused = not_of_text(workload.model) if isinstance(workload.model, str) else None
     if refused is not None:
         problems.append(refused)
@@ -70,7 +64,7 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         asked = getattr(blueprint.targets, name)
         if asked is None:
             continue
-        found = hardware_of(problems, catalogue, name, asked)
+        found = hardware_of(problems, catalogue, name, asked, alone=type(workload) in _ON_ONE_NODE)
         found = _suited(problems, blueprint, found, choice=is_choice(asked))
         fitting = [entry for entry in found if isinstance(entry, ResolvedTarget)]
         rest = [entry for entry in found if isinstance(entry, Unusable)]
@@ -84,10 +78,8 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         *contradictions(blueprint),
         *(contradictions_of_model(workload, model) if model is not None else []),
     ]
-    if isinstance(workload, Train):
-        problems += _memory_problems(workload)
-    if isinstance(workload, Serve) and model is not None:
-        problems += layout_problems(workload, model)
+    problems += _OF_WORKLOAD.get(type(workload), _nothing)(workload)
+    problems += _OF_MODEL.get(type(workload), _nothing)(workload, model) if model is not None else ()
     if problems or model is None:
         return tuple(problems)
     return Resolved(model=model, targets=tuple(targets), unusable=tuple(unusable))
@@ -131,10 +123,7 @@ def _suited(
         lacking: list[Problem] = []
         if isinstance(entry, ResolvedTarget):
             lacking = [*_staging_problems(blueprint, (entry,)), *_stopping(blueprint, entry)]
-            if isinstance(workload, Train):
-                lacking = [*_precision_problems(workload, (entry,)), *lacking]
-            elif isinstance(workload, Serve):
-                lacking = [*format_problems(workload, (entry,)), *lacking]
+            lacking = [*_OF_HARDWARE[type(workload)](workload, (entry,)), *lacking]
         if isinstance(entry, ResolvedTarget) and choice and lacking:
             reason = "; ".join(problem.message for problem in lacking)
             missing = all(problem.exit_code == EXIT_FACT_MISSING for problem in lacking)
@@ -163,7 +152,7 @@ def _none_usable(target: str, rest: Sequence[Unusable]) -> Problem:
     )
 
 
-def _precision_problems(workload: Train, targets: tuple[ResolvedTarget, ...]) -> list[Problem]:
+def _precision_problems(workload: Train, targets: Sequence[ResolvedTarget]) -> list[Problem]:
     wanted = workload.precision
     problems = []
     for target in targets:
@@ -242,3 +231,25 @@ def _staging_problems(blueprint: Blueprint, targets: tuple[ResolvedTarget, ...])
         for target in targets
         if target.node.local_nvme_bytes is None
     ]
+
+
+def _nothing(*_: object) -> Iterable[Problem]:
+    return ()
+
+
+#: Kinds whose work one node may do, whatever reaches others.
+_ON_ONE_NODE = frozenset({Finetune})
+#: What each kind of workload asks of its hardware, of itself and of its model, as problems where it cannot have that.
+_OF_HARDWARE: Mapping[type, Callable[[Any, Sequence[ResolvedTarget]], Iterable[Problem]]] = {
+    Train: _precision_problems,
+    Finetune: precision_problems,
+    Serve: format_problems,
+}
+_OF_WORKLOAD: Mapping[type, Callable[[Any], Iterable[Problem]]] = {
+    Train: _memory_problems,
+    Finetune: method_problems,
+}
+_OF_MODEL: Mapping[type, Callable[[Any, Model], Iterable[Problem]]] = {
+    Finetune: model_problems,
+    Serve: layout_problems,
+}

@@ -22,6 +22,7 @@ from clusterwright.blueprint.fields import (
     Tags,
 )
 from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.finetuning import Finetune
 from clusterwright.blueprint.jobs import Jobs
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
@@ -31,7 +32,8 @@ from clusterwright.blueprint.serving import Replicas, Serve, Traffic
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.users import GroupSection, Identity, UserSection
-from clusterwright.blueprint.workloads import Finetune, Train, beside_blueprint
+from clusterwright.blueprint.workloads import Train, beside_blueprint
+from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 _Share = Annotated[Fraction, Field(ge=0, le=1)]
 _Lead = Annotated[Duration, Field(ge=0, le=5 * 366 * 86400)]
@@ -82,6 +84,9 @@ class Goals(Section):
     )
     percentile: Annotated[float, Field(gt=0, lt=100)] = Field(
         95.0, description="serve: so many of 100 requests meet the two goals at the peak, for example 95"
+    )
+    memory_confidence: Annotated[Fraction, Field(ge=0.5, le=0.999)] = Field(
+        0.95, description="finetune: a layout is taken where it fits into memory with this probability"
     )
 
 
@@ -145,6 +150,9 @@ class EconomicsSection(Section):
     runs: Annotated[float, Field(ge=0.001, le=1_000_000)] | None = Field(
         None, description="runs of this workload in the horizon, growth included, for example 36; not with utilisation"
     )
+    runs_per_month: Annotated[float, Field(ge=1e-6, le=1_000_000)] | None = Field(
+        None, description="the same work as runs, told by the month of 730 hours, for example 4"
+    )
     utilisation: Annotated[Fraction, Field(ge=0.001, le=1)] | None = Field(
         None, description="share of the horizon that the cluster works; 80 % by default, or what runs take"
     )
@@ -162,13 +170,26 @@ class EconomicsSection(Section):
 
     @model_validator(mode="after")
     def _work_given_once(self) -> "EconomicsSection":
-        if self.runs is not None and self.utilisation is not None:
+        given = [name for name in ("runs", "runs_per_month", "utilisation") if getattr(self, name) is not None]
+        if len(given) > 1:
             raise PydanticCustomError(
                 "choice",
-                "runs and utilisation both give the work of the horizon",
-                {"at": "utilisation", "help": "keep one of the two; null takes the other away"},
+                "{first} and {second} both give the work of the horizon",
+                {
+                    "first": given[0],
+                    "second": given[1],
+                    "at": given[1],
+                    "help": f"keep one of the {'two' if len(given) == 2 else 'three'}; null takes the other away",  # noqa: PLR2004
+                },
             )
         return self
+
+    @property
+    def work_runs(self) -> float | None:
+        """Runs of the horizon, as `runs` or `runs_per_month` gives them; None where the utilisation does."""
+        if self.runs_per_month is None:
+            return self.runs
+        return self.runs_per_month * self.horizon / (HOURS_PER_MONTH * SECONDS_PER_HOUR)
 
 
 class Checkpointing(Section):
@@ -267,6 +288,12 @@ def serve_of(blueprint: Blueprint) -> tuple[Serve, Traffic]:
     assert isinstance(blueprint.workload, Serve)  # noqa: S101 - chosen by kind
     assert blueprint.traffic is not None  # noqa: S101 - `blueprint.kinds` refuses it
     return blueprint.workload, blueprint.traffic
+
+
+def finetune_of(blueprint: Blueprint) -> Finetune:
+    """Return the workload of a blueprint whose kind is `finetune`."""
+    assert isinstance(blueprint.workload, Finetune)  # noqa: S101 - chosen by kind
+    return blueprint.workload
 
 
 def train_of(blueprint: Blueprint) -> Train:

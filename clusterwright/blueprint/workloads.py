@@ -1,4 +1,4 @@
-"""The kinds of workload: training, fine-tuning, serving, and the model that each of them names."""
+"""Training as a kind of workload, and the model that a workload of any kind names."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -195,15 +195,3 @@ class Train(Section):
         default_factory=Parallelism, description="layout choices to hold fixed or within bounds"
     )
     memory: Memory = Field(default_factory=Memory, description="what lies outside the accelerators")
-
-
-class Finetune(Section):
-    """Fine-tuning of a given model."""
-
-    kind: Literal["finetune"] = Field(description="finetune: adapting a trained model")
-    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
-    method: Literal["full", "lora", "qlora"] = Field("lora", description="which weights are trained")
-    tokens: Count = Field(gt=0, le=1e18, description="tokens trained in total")
-    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
-    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
-    precision: Precision = Field("bf16", description=_PRECISION)

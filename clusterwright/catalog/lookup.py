@@ -148,7 +148,7 @@ def _plain(name: str) -> str:
     return _SEPARATORS.sub("", name.casefold())
 
 
-def node_type_of_instance(catalogue: Catalogue, name: str) -> NodeType:
+def node_type_of_instance(catalogue: Catalogue, name: str, *, alone: bool = False) -> NodeType:
     """Return what sizing needs to know of a rented node.
 
     Scale-out bandwidth of one GPU, one direction = fabric interfaces x bytes/s each / GPUs: a p5.48xlarge has 32 x 100
@@ -158,6 +158,7 @@ def node_type_of_instance(catalogue: Catalogue, name: str) -> NodeType:
     Args:
         catalogue: the facts.
         name: instance type.
+        alone: one node may do the work: where nothing is known of a network between nodes, its bandwidth is 0.
 
     Raises:
         InputError: no such instance type.
@@ -172,7 +173,9 @@ def node_type_of_instance(catalogue: Catalogue, name: str) -> NodeType:
         gpus=entry.gpus,
         hbm_bytes_per_gpu=min(shown, default=None),
         network_kind=entry.fabric_kind,
-        network_bytes_per_s=_product(entry.fabric_interfaces, entry.fabric_bytes_per_s_per_interface_one_way),
+        network_bytes_per_s=_known(
+            _product(entry.fabric_interfaces, entry.fabric_bytes_per_s_per_interface_one_way), alone=alone
+        ),
         placement_max_nodes=entry.placement_max_nodes,
         host=_host(catalogue, entry, chip),
     )
@@ -185,7 +188,7 @@ def node_type_of_instance(catalogue: Catalogue, name: str) -> NodeType:
     )
 
 
-def node_type_of_system(catalogue: Catalogue, name: str) -> NodeType:
+def node_type_of_system(catalogue: Catalogue, name: str, *, alone: bool = False) -> NodeType:
     """Return what sizing needs to know of a bought node; a DGX H100 has 8 x 400 Gb/s for 8 GPUs, so 50 GB/s per GPU.
 
     Raises:
@@ -200,7 +203,7 @@ def node_type_of_system(catalogue: Catalogue, name: str) -> NodeType:
         gpus=entry.gpus,
         hbm_bytes_per_gpu=chip.hbm_bytes,
         network_kind=entry.fabric_kind or "none",
-        network_bytes_per_s=_product(entry.gpus, entry.fabric_bytes_per_s_per_gpu_one_way),
+        network_bytes_per_s=_known(_product(entry.gpus, entry.fabric_bytes_per_s_per_gpu_one_way), alone=alone),
         placement_max_nodes=None,
         host=_host(catalogue, entry, chip),
     )
@@ -231,6 +234,11 @@ def _times(count: int | None, each: int | None) -> int | None:
 
 def _product(count: int | None, each: float | None) -> float | None:
     return None if count is None or each is None else count * each
+
+
+def _known(bytes_per_s: float | None, *, alone: bool) -> float | None:
+    """Return a bandwidth, 0 for an unknown one where nodes may work alone."""
+    return 0.0 if bytes_per_s is None and alone else bytes_per_s
 
 
 def _node_type(

@@ -48,7 +48,7 @@ def _common(
 
 @app.command()
 def init(
-    kind: Annotated[str, typer.Argument(help="train; finetune and serve are not supported yet")] = "train",
+    kind: Annotated[str, typer.Argument(help="train, finetune or serve")] = "train",
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
 ) -> None:
     """Write a commented blueprint to start from."""

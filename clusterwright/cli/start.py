@@ -24,11 +24,7 @@ def init(kind: str, output: Path | None) -> None:
     source = templates / f"{kind}.yaml"
     known = sorted(path.stem for path in templates.glob("*.yaml"))
     if kind not in known:
-        later = kind == "finetune"
-        raise InputError(
-            f"blueprints of kind {kind!r} are not supported yet" if later else f"there is no kind {kind!r}",
-            help=f"supported: {', '.join(known)}",
-        )
+        raise InputError(f"there is no kind {kind!r}", help=f"supported: {', '.join(known)}")
     schema = (assets.root() / "blueprints" / "blueprint.schema.json").as_uri()
     text = f"{_SCHEMA_LINE}{schema}\n" + source.read_text()
     if output is None:

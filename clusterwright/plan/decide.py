@@ -289,7 +289,7 @@ def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
     return Economics(
         horizon_months=horizon_months,
         utilisation=UTILISATION if section.utilisation is None else section.utilisation,
-        runs=section.runs,
+        runs=section.work_runs,
         discount_rate=section.discount_rate,
         hours_per_month=section.hours_per_month,
         as_of=section.as_of,

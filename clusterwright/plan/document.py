@@ -9,11 +9,16 @@ from typing import Any, Union
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import IN_SI
 from clusterwright.errors import InputError
+from clusterwright.plan.finetuning.record import FinetuningPlan
 from clusterwright.plan.record import Plan, TrainingPlan
 from clusterwright.plan.serving.record import ServingPlan
 
 #: The record of a plan by the kind of its workload.
-_RECORDS: Mapping[str, type[Plan]] = {"train": TrainingPlan, "serve": ServingPlan}
+_RECORDS: Mapping[str, type[Plan]] = {
+    "train": TrainingPlan,
+    "finetune": FinetuningPlan,
+    "serve": ServingPlan,
+}
 
 
 def dumps(plan: Plan) -> str:

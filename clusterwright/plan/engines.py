@@ -6,11 +6,13 @@ from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.finetuning.engine import finetuning_engine
 from clusterwright.plan.serving.engine import serving_engine
 from clusterwright.plan.training.engine import training_engine
 
 ENGINES: Mapping[str, Callable[[Blueprint, Resolved, Facts], Engine]] = {
     "train": training_engine,
+    "finetune": finetuning_engine,
     "serve": serving_engine,
 }
 

@@ -44,7 +44,8 @@ def owned_hours_suffice(blueprint: Blueprint, calendar_days: float) -> bool:
     Where the work grows, nodes are added to what the first year takes.
     """
     most = _most_runs(blueprint, calendar_days)
-    return blueprint.economics.runs is None or blueprint.economics.runs <= most * (1 + _ROUNDING)
+    runs = blueprint.economics.work_runs
+    return runs is None or runs <= most * (1 + _ROUNDING)
 
 
 def _most_runs(blueprint: Blueprint, calendar_days: float) -> float:
@@ -64,7 +65,7 @@ def too_many_runs(blueprint: Blueprint, option: Option, unit: WorkUnit) -> tuple
             id="TCO003",
             path=("economics", "runs"),
             message=(
-                f"{blueprint.economics.runs:,.6g} {unit.plural} of {option.calendar_days:.1f} days each take "
+                f"{blueprint.economics.work_runs:,.6g} {unit.plural} of {option.calendar_days:.1f} days each take "
                 f"{percent(option.busy_fraction)} of the horizon {on_target(option.target)}; {most:,} fit"
             ),
             help=(
@@ -85,7 +86,7 @@ def work_text(plan: Plan) -> str:
     if plan.workload.always_on:
         return f"{head}: the service is always on"
     if plan.economics.runs is not None:
-        return f"{head}, as economics.runs says: {_hours_taken(plan, runs)}"
+        return f"{head}, as the blueprint says: {_hours_taken(plan, runs)}"
     return f"{head} = {equation(plan)}; economics.runs sets another number"
 
 

@@ -36,3 +36,16 @@ def test_every_rule_of_the_hall_is_in_its_table() -> None:
     lines = (assets.root() / "docs" / "hall.md").read_text().splitlines()
     table = [found for line in lines if line.startswith("| `") for found in re.findall(rf"`({rule})`", line)]
     assert sorted(table) == sorted(code)
+
+
+def test_every_rule_of_fine_tuning_is_in_its_table() -> None:
+    """Ids of fine-tuning in the code, and those of the table in docs/finetuning.md, are the same."""
+    package = assets.root() / "clusterwright"
+    code = {
+        found
+        for layer in ("blueprint", "plan")
+        for path in (package / layer).rglob("*.py")
+        for found in re.findall(r'"(FTN\d{3})"', path.read_text())
+    }
+    table = re.findall(r"^\| `(FTN\d{3})` \|", (assets.root() / "docs" / "finetuning.md").read_text(), re.M)
+    assert sorted(table) == sorted(code)

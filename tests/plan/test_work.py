@@ -35,7 +35,7 @@ def test_given_runs_are_the_work_whatever_is_compared(tmp_path: Path, more: tupl
     plan = small(tmp_path, "economics.runs=36", *more)
     assert {round(option.runs_in_horizon, 9) for option in plan.options} == {36.0}
     assert plan.economics.runs == 36
-    assert work_text(plan).startswith("36 runs in 36 months, as economics.runs says: ")
+    assert work_text(plan).startswith("36 runs in 36 months, as the blueprint says: ")
 
 
 def test_counted_runs_depend_on_what_is_compared(tmp_path: Path) -> None:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clusterwright.cli.render.caveats import caveat_details, caveats_line
-from clusterwright.cli.render.serving import limit_lines, memory_bar, service_lines
+from clusterwright.cli.render.kinds import shown_of
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
 from clusterwright.explain.records import Explanation
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.near_misses import near_miss_lines
-from clusterwright.plan.record import Alternative, Plan, TrainingOption
-from clusterwright.plan.serving.record import ServingOption, ServingPlan
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
     NONE,
@@ -22,36 +21,31 @@ from clusterwright.plan.text.ranking import (
     cash_band_text,
     cash_text,
     comparable,
-    days_of,
     main_ways,
     paper_title,
     paper_ways,
     purchase_text,
     reason_lines,
     share_text,
+    time_column,
+    time_of,
 )
-from clusterwright.plan.text.serving import goal_text
 from clusterwright.plan.text.words import (
     NAME_OF_TARGET,
     answer_lines,
     band_text,
-    days_text,
     hardware_lines,
-    layout_text,
-    offload_text,
     own_facts_lines,
     term_text,
 )
 from clusterwright.plan.work import work_text
 from clusterwright.units import percent
 
-_BAR = 24
 #: Columns before prose, and the fewest that it is readable in.
 _INDENT = 15
 _NARROWEST = 40
 #: Blanks between the columns of an explanation.
 _GAPS = 5
-_BLOCKS = "█▓▒░▞▚·"
 
 
 def plan_text(
@@ -73,7 +67,7 @@ def plan_text(
         "",
         _comparison(plan),
         "",
-        *((*_block("Service", *service_lines(plan)), "") if isinstance(plan, ServingPlan) else ()),
+        *((*_block(shown_of(plan).title, *lines), "") if (lines := shown_of(plan).lines(plan)) else ()),
         *_not_ranked(plan),
         *(_block("Near misses", *lines) if (lines := near_miss_lines(plan)) else ()),
         *_breakevens(plan),
@@ -92,24 +86,10 @@ def plan_text(
 
 def _details(plan: Plan) -> list[str]:
     shown = plan.planned(plan.recommended_key) or plan.options[0]
-    run = (
-        [
-            *_block("Layout", layout_text(shown.layout)),
-            *_block("Memory", *_memory_bar(shown)),
-            *_block("Limited by", *_limits(shown)),
-            "",
-        ]
-        if isinstance(shown, TrainingOption)
-        else []
-    )
-    if isinstance(shown, ServingOption):
-        run = [
-            *_block("Memory", *memory_bar(shown)),
-            *_block("Limited by", *limit_lines(shown)),
-            "",
-        ]
+    run = [row for title, lines in shown_of(plan).details(shown) for row in _block(title, *lines)]
     return [
         *run,
+        *([""] if run else []),
         *caveat_details(plan),
         *prose(band_text(plan), indent=2),
         "",
@@ -118,11 +98,7 @@ def _details(plan: Plan) -> list[str]:
 
 def _heading(plan: Plan) -> str:
     work = plan.workload
-    goal = ""
-    if plan.goals.finish_within_days is not None:
-        goal = f" · within {days_text(plan.goals.finish_within_days)} at {percent(plan.goals.confidence)}"
-    if isinstance(plan, ServingPlan):
-        goal = f" · {goals}" if (goals := goal_text(plan.goals)) else ""
+    goal = f" · {goals}" if (goals := shown_of(plan).goal(plan)) else ""
     parts = (plan.name, work.model_name, work.amount_text, work.precision)
     return f"{' · '.join(part for part in parts if part)}{goal}"
 
@@ -154,40 +130,6 @@ def _rows(title: str, *lines: str) -> list[str]:
     return [f"  {title if index == 0 else '':<12} {line}" for index, line in enumerate(lines)]
 
 
-def _memory_bar(option: TrainingOption) -> tuple[str, ...]:
-    terms = _memory_terms(option)
-    total = option.memory_bytes_per_gpu.total
-    bar = ""
-    for (_, size), block in zip(terms, _BLOCKS, strict=False):
-        bar += block * round(_BAR * size / option.hbm_bytes_per_gpu)
-    bar = bar[:_BAR].ljust(_BAR, " ")
-    listed = " · ".join(f"{block} {name} {size / 1e9:.1f}" for (name, size), block in zip(terms, _BLOCKS, strict=False))
-    away = offload_text(option)
-    shown = f"{total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU  [{bar}]"
-    return (shown, listed, away) if away else (shown, listed)
-
-
-def _limits(option: TrainingOption) -> tuple[str, str]:
-    """Return what the step's time goes to beyond computing, and how much of calendar time is productive."""
-    failures = option.failures
-    between = f"{failures.mean_time_between_interruptions_s / 3600:.0f} h between interruptions"
-    every = f"a checkpoint every {failures.checkpoint_interval_s / 60:.0f} min"
-    beyond = f", then {', '.join(option.limited_by)}" if option.limited_by else ""
-    return (
-        f"compute at {percent(option.mfu)} of peak{beyond}",
-        f"goodput {percent(option.goodput)}: {between}, {every}",
-    )
-
-
-def _memory_terms(option: TrainingOption) -> list[tuple[str, float]]:
-    memory = option.memory_bytes_per_gpu
-    terms = [
-        (name, getattr(memory, name))
-        for name in ("weights", "gradients", "optimizer", "activations", "logits", "communication", "reserve")
-    ]
-    return [(name, size) for name, size in terms if size > 0]
-
-
 def _the_answer(plan: Plan) -> str:
     return f"the answer for {plan.workload.unit.asked}"
 
@@ -199,23 +141,23 @@ def _bold_text(line: str) -> str:
 
 def _comparison(plan: Plan) -> str:
     """Return the ranked ways that a run can be done on, what is owned, and both answers."""
-    unit = plan.workload.unit
+    unit, ways = plan.workload.unit, main_ways(plan)
+    times = time_column(ways)
     columns = [
         Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
-        *([] if unit.always_on else [Column("days (low–high)", drop=0)]),
+        *([] if unit.always_on else [Column(f"{times} (low–high)", drop=0)]),
         *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
         Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=2), Column("NPV", drop=0),
         Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
         Column("", "left", drop=0),
     ]  # fmt: skip
-    ways = main_ways(plan)
     if not ways:
         # Without an answer the sizes still stand.
         columns[0], ways = Column(paper_title(plan), "left"), paper_ways(plan)
-    return table(columns, (_row(plan, way) for way in ways))
+    return table(columns, (_row(plan, way, times) for way in ways))
 
 
-def _row(plan: Plan, way: Alternative) -> list[str]:
+def _row(plan: Plan, way: Alternative, times: str) -> list[str]:
     option = plan.planned(way.key)
     answers = answers_text(plan, way.key)
     return [
@@ -223,7 +165,7 @@ def _row(plan: Plan, way: Alternative) -> list[str]:
         NONE if option is None else option.instance,
         f"{way.nodes:,}",
         f"{way.gpus:,}",
-        *([] if plan.workload.unit.always_on else [days_of(way)]),
+        *([] if plan.workload.unit.always_on else [time_of(way, times)]),
         *([NONE] * len(plan.options[0].key_figures) if option is None else (text for _, text in option.key_figures)),
         cash_text(way),
         share_text(way),

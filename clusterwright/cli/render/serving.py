@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
 from clusterwright.plan.serving.simulated import SHARES, SimulatedOption
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.serving import banded_text, replicas_text, time_text
@@ -12,8 +13,9 @@ _BAR = 24
 _BLOCKS = "█▓▒·"
 
 
-def service_lines(plan: ServingPlan) -> tuple[str, ...]:
+def service_lines(plan: Plan) -> tuple[str, ...]:
     """Return replicas, latencies and costs of tokens: of the answer in full, of the plan's other options in brief."""
+    plan = serving_plan(plan)
     answer = plan.planned(plan.recommended_key)
     shown = plan.options[0] if answer is None else serving_option(answer)
     name = term_text(plan.recommended_key) if answer is not None else NAME_OF_TARGET[shown.target]
@@ -69,6 +71,12 @@ def _tokens(option: ServingOption) -> str:
         f"{text}; {money(price.output)} per million output tokens at the mean traffic ({money(price.blended)} of input "
         f"and output together), {money(price.output_at_capacity)} were all replicas of the peak always full"
     )
+
+
+def service_details(option: Option) -> Sequence[tuple[str, Sequence[str]]]:
+    """Return memory and limits of a cluster that serves, each with its title."""
+    shown = serving_option(option)
+    return (("Memory", memory_bar(shown)), ("Limited by", limit_lines(shown)))
 
 
 def memory_bar(option: ServingOption) -> tuple[str, str]:

@@ -219,10 +219,9 @@ def _framework(row: Cells) -> tuple[str, str]:
     if BENCHMARK in row.text("source"):
         return "benchmark", stated
     for text in (stated, row.text("source")):
-        spoken = text.lower()
-        for name, practice in practices().items():
-            if any(part in spoken for part in practice.names):
-                return name, stated or name
+        name = configuration.framework_of(text)
+        if name:
+            return name, stated or name
     return "", stated
 
 

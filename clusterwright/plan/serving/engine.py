@@ -12,6 +12,7 @@ from clusterwright.blueprint.workloads import ModelFile
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.bounds import NodeBounds
+from clusterwright.plan.evidence_levels import level_text
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption
 from clusterwright.plan.serving.findings import (
@@ -34,15 +35,7 @@ from clusterwright.plan.serving.record import (
     serving_option,
 )
 from clusterwright.sizing.records.point import SizedPoint
-from clusterwright.sizing.serving.calibration import (
-    BOTH_UNSEEN,
-    KNOWN_PAIR,
-    UNSEEN_HARDWARE,
-    UNSEEN_MODEL,
-    UNSEEN_PAIR,
-    Calibration,
-    load_calibration,
-)
+from clusterwright.sizing.serving.calibration import Calibration, load_calibration
 from clusterwright.sizing.serving.search import Predicted, ServingSize, search
 from clusterwright.sizing.serving.service import Service
 from clusterwright.tco.records import Parameter
@@ -54,16 +47,6 @@ _SPOT_INTERRUPTIONS_PER_NODE_DAY = 7.3e-3
 _MILLION = 1e6
 #: Confidence at which a goal is tested at the middle of a band.
 _EVEN = 0.5
-_LEVEL_TEXTS = {
-    KNOWN_PAIR: "known pair: {model} was measured on {chip}; the band is that of such rows when they are left out",
-    UNSEEN_PAIR: "unseen pair: {model} and {chip} were both measured, but not together; the band is that of such pairs",
-    UNSEEN_HARDWARE: "unseen hardware: no measurement is of {chip}; its datasheet and its relatives are all that is "
-    "known, and the band is that of accelerators left out",
-    UNSEEN_MODEL: "unseen model: no measurement is of {model}; its dimensions are all that is known, and the band is "
-    "that of models left out",
-    BOTH_UNSEEN: "both unseen: no measurement is of {model} or of {chip}; datasheet and dimensions are all that is "
-    "known, and the band is that of pairs left out",
-}
 
 
 def serving_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "ServingEngine":
@@ -252,7 +235,7 @@ class ServingEngine:
             prefill_share=size.busy_share,
             gpu_power_w=size.power_w,
             level=size.level,
-            level_text=_LEVEL_TEXTS[size.level].format(model=self.model.name, chip=target.node.accelerator.name),
+            level_text=level_text(size.level, model=self.model.name, accelerator=target.node.accelerator.name),
             usd_per_million_tokens=_prices(
                 common,
                 outputs=outputs,

@@ -12,6 +12,9 @@ RANKED = "Ranked"
 _NOT_RANKED = "Cheaper on paper, not ranked"
 #: The same where there is no answer that they could be cheaper than.
 _NONE_RANKED = "Not ranked"
+_HOURS_A_DAY = 24.0
+#: Runs that take less than these days are told in hours.
+SHORT_DAYS = 2.0
 
 
 def rule_text(plan: Plan) -> str:
@@ -65,6 +68,24 @@ def days_of(way: Alternative) -> str:
 def days_shown(plan: Plan, text: str) -> tuple[str, ...]:
     """Return the title or a cell of a column of days; nothing where the work never stops: every size takes as long."""
     return () if plan.workload.unit.always_on else (text,)
+
+
+def time_column(ways: Sequence[Alternative]) -> str:
+    """Return the unit that a table has the times of its ways in: hours where every run takes less than two days."""
+    longest = (way.calendar_days if way.calendar_days_high is None else way.calendar_days_high for way in ways)
+    return "hours" if all(days < SHORT_DAYS for days in longest) else "days"
+
+
+def time_of(way: Alternative, unit: str) -> str:
+    """Return the time of a run with its band, in the unit of its column."""
+    if unit == "days":
+        return days_of(way)
+    hours = [
+        f"{days * _HOURS_A_DAY:.1f}"
+        for days in (way.calendar_days, way.calendar_days_low, way.calendar_days_high)
+        if days is not None
+    ]
+    return hours[0] if len(hours) == 1 else f"{hours[0]} ({'–'.join(hours[1:])})"
 
 
 def main_ways(plan: Plan) -> tuple[Alternative, ...]:

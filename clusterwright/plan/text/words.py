@@ -17,6 +17,8 @@ SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
 #: So many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
 _HOURS_A_DAY = 24
+#: Goals below these days are told in hours.
+_SHORT_DAYS = 2.0
 
 
 def band_text(plan: Plan) -> str:
@@ -257,7 +259,9 @@ def _way(plan: Plan, way: Alternative) -> str:
     early = ""
     if plan.goals.finish_within_days is not None:
         spare = plan.goals.finish_within_days - way.calendar_days
-        early = f", {spare:.1f} days before the goal" if spare >= 0 else ""
+        short = plan.goals.finish_within_days < _SHORT_DAYS
+        ahead = f"{spare * _HOURS_A_DAY:.1f} hours" if short else f"{spare:.1f} days"
+        early = f", {ahead} before the goal" if spare >= 0 else ""
     option = plan.planned(way.key)
     time = days_text(way.calendar_days) if option is None else days_band_text(option)
     cost = (

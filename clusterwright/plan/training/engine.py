@@ -1,6 +1,5 @@
 """The engine of training: a run of so many tokens, sized by `sizing.training`, that is to end within calendar time."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -14,8 +13,9 @@ from clusterwright.catalog.claims import claims_of
 from clusterwright.catalog.host import UPDATES
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
-from clusterwright.plan.bounds import NodeBounds, most_nodes
+from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.late_runs import too_late
 from clusterwright.plan.record import (
     Constraint,
     Option,
@@ -38,7 +38,7 @@ from clusterwright.sizing.training.memory import reserved_bytes
 from clusterwright.sizing.training.stage_table import memory_by_stage
 from clusterwright.sizing.training.traffic import traffic_of
 from clusterwright.tco.records import Parameter
-from clusterwright.units import BANDWIDTH, SECONDS_PER_DAY, parse, percent
+from clusterwright.units import BANDWIDTH, SECONDS_PER_DAY, parse
 from clusterwright.workload.transformer import parameters, training_flops_per_token
 
 
@@ -76,26 +76,7 @@ class TrainingEngine:
 
     def goal_findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
         """Return `GOAL001`: the run takes longer than the goal."""
-        most, limit = most_nodes(blueprint, target)
-        wider = "raise workload.global_batch so that more GPUs can work"
-        if most is not None:
-            wider = f"allow more than {most} nodes (the limit is {limit})"
-        goal_days = (blueprint.goals.finish_within or math.nan) / SECONDS_PER_DAY
-        return (
-            Finding(
-                id="GOAL001",
-                path=("goals", "finish_within"),
-                message=(
-                    f"{option.target}: the fastest cluster ({option.nodes} × {option.instance}) takes "
-                    f"{option.calendar_days_high:.1f} days at {percent(blueprint.goals.confidence)} confidence; "
-                    f"the goal is {goal_days:.1f}"
-                ),
-                help=(
-                    f"set goals.finish_within to {math.ceil(option.calendar_days_high)} days, {wider}, "
-                    f"or choose a faster {'system' if target.system else 'instance'}"
-                ),
-            ),
-        )
+        return (too_late(blueprint, option, target),)
 
     def findings(self, blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:
         """Return what fails while training: it waits for its data."""

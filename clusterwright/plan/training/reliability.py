@@ -28,6 +28,27 @@ def reliability_of(
         node: whose accelerators copy it.
         spot: the target's nodes come from the spot market.
     """
+    numbers = calibration.reliability().numbers
+    return reliability_with(
+        blueprint,
+        calibration,
+        model=model,
+        node=node,
+        spot=spot,
+        bytes_per_parameter=_checkpoint_bytes(blueprint, model, numbers=numbers),
+    )
+
+
+def reliability_with(
+    blueprint: Blueprint,
+    calibration: Calibration,
+    *,
+    model: Model,
+    node: NodeType,
+    spot: bool,
+    bytes_per_parameter: float,
+) -> Reliability:
+    """Return the same for checkpoints of so many bytes for each parameter of the model."""
     asked, given = blueprint.reliability, calibration.reliability()
     checkpoint = asked.checkpoint
     replaced = {
@@ -40,7 +61,7 @@ def reliability_of(
         "flush_s": checkpoint.flush_every,
     }
     numbers = replace(given.numbers, **{name: value for name, value in replaced.items() if value is not None})
-    numbers = replace(numbers, checkpoint_bytes_per_parameter=_checkpoint_bytes(blueprint, model, numbers=numbers))
+    numbers = replace(numbers, checkpoint_bytes_per_parameter=bytes_per_parameter)
     return Reliability(
         numbers=numbers,
         strategy=checkpoint.strategy,

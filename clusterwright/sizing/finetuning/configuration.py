@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 
@@ -82,6 +83,7 @@ class Configuration:
         optimizer_bytes, logit_bytes, compiled, recompute: of the options, None for the practice's.
         streamed: optimizer in the backward pass; host_states, host_activations: kept in host memory.
         memory_counted: of `columns.TENSORS`, `RESERVED`, `DEVICE`.
+        shards: groups of accelerators that weights and states are divided over, None for the practice's.
         assumed: sentences on what nobody stated.
     """
 
@@ -108,6 +110,7 @@ class Configuration:
     host_states: bool = False
     host_activations: bool = False
     memory_counted: int = TENSORS
+    shards: float | None = None
     assumed: tuple[str, ...] = ()
 
     @property
@@ -143,6 +146,14 @@ def practices() -> dict[str, Practice]:
         }
 
 
+def framework_of(name: str) -> str:
+    """Return the family of the table of practices that a framework is of, empty for one that is not known."""
+    spoken = name.lower()
+    return next(
+        (family for family, practice in practices().items() if any(part in spoken for part in practice.names)), ""
+    )
+
+
 def targets_of(words: str) -> frozenset[str]:
     """Return the matrices that words name, all for `all`."""
     return EVERY_MATRIX if words == "all" else frozenset(words.split())
@@ -165,7 +176,35 @@ def default_format(accelerator: Accelerator, *, benchmark_round: str = "") -> st
     return (known.get((generation, benchmark_round)) or known.get((generation, ""), _UNKNOWN_GENERATION))[0]
 
 
-def adapter_parameters(row: Configuration) -> float:
+class Trained(Protocol):
+    """What says which weights are trained: a configuration, or a run of any layout."""
+
+    @property
+    def model(self) -> NamedModel:
+        """The model."""
+
+    @property
+    def method(self) -> str:
+        """One of `METHODS`."""
+
+    @property
+    def rank(self) -> float | None:
+        """As in `Configuration`."""
+
+    @property
+    def targets(self) -> frozenset[str] | None:
+        """As in `Configuration`."""
+
+    @property
+    def trained_parameters(self) -> float | None:
+        """As in `Configuration`."""
+
+    @property
+    def practice(self) -> Practice:
+        """As in `Configuration`."""
+
+
+def adapter_parameters(row: Trained) -> float:
     """Return what is trained beside frozen weights: as stated, or what the method adds to each layer.
 
     LoRA `r (inputs + outputs)` per matrix; DoRA the size of each output besides; adapters two of `2 h w` after
@@ -229,6 +268,7 @@ def task_of(row: Configuration) -> Task:
     compiled = practice.compiled if row.compiled is None else row.compiled
     optimizer = practice.optimizer_bytes if row.optimizer_bytes is None else row.optimizer_bytes
     recompute = row.recompute or practice.recompute
+    groups = max(row.gpus / row.model_parallel, 1.0) if practice.sharded else 1.0
     return Task(
         gpus=row.gpus,
         nodes=row.nodes,
@@ -236,7 +276,7 @@ def task_of(row: Configuration) -> Task:
         tokens=row.tokens,
         filled=row.filled,
         model_parallel=row.model_parallel,
-        shards=max(row.gpus / row.model_parallel, 1.0) if practice.sharded else 1.0,
+        shards=groups if row.shards is None else row.shards,
         global_batch=row.global_batch,
         full=float(full),
         adapter_parameters=adapter_parameters(row),

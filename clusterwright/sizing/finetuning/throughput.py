@@ -4,6 +4,8 @@ A frozen matrix costs the forward pass and the gradient of its input, `4 N` FLOP
 of itself too, `6 N`; recomputation adds `2 N` (Kaplan et al. 2020, arXiv 2001.08361, section 2.1, counted by pass).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from clusterwright.sizing.columns import Array, Values
@@ -32,8 +34,37 @@ def attention_flop_per_token(model: ServedModel, task: Task) -> Values:
     return found
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenTime:
+    """Seconds of one token on one accelerator, by what takes them, and their sum.
+
+    Attributes:
+        multiplied: multiplications and attention, or reading the weights if that takes longer; streamed: element-wise
+            kernels; unpacked: weights of packed formats to 16 bits; waiting: gathers of divided weights beyond all
+            that; interpreted: what is lost without compiled kernels; shared: all-reduces of tensor parallelism; hosted:
+            states in host memory; update: of the weights.
+        total: of one token that counts: padding is in it, and not in the parts.
+    """
+
+    multiplied: Array
+    streamed: Array
+    unpacked: Array
+    waiting: Array
+    interpreted: Array
+    shared: Array
+    hosted: Array
+    update: Array
+    total: Array
+
+
 def tokens_per_s(model: ServedModel, device: ServingDevice, task: Task, factors: Factors) -> Array:
-    """Return tokens per second and accelerator.
+    """Return tokens per second and accelerator, see `token_time`."""
+    found: Array = np.asarray(1.0 / token_time(model, device, task, factors).total)
+    return found
+
+
+def token_time(model: ServedModel, device: ServingDevice, task: Task, factors: Factors) -> TokenTime:
+    """Return the seconds of a token on an accelerator by what takes them.
 
     Multiplications and attention at their shares of the peak or at what the board's power sustains, or reading the
     weights if that takes longer; element-wise kernels at the memory's bandwidth; unpacking of packed weights once per
@@ -71,11 +102,21 @@ def tokens_per_s(model: ServedModel, device: ServingDevice, task: Task, factors:
     )
     moved = turns * base_bytes(model, task) / parallel * (split - 1) / split
     gathered = moved / pass_tokens / (links * factors.link_share)
-    work = np.maximum(busy, gathered) / np.where(np.asarray(task.eager) > 0, factors.eager_share, 1.0) + shared
+    compiled = np.maximum(busy, gathered) / np.where(np.asarray(task.eager) > 0, factors.eager_share, 1.0)
+    work = compiled + shared
     update = factors.step_s * np.maximum(task.nodes - 1.0, 0.0) / (task.global_batch * task.tokens)
     per_token = work / np.where(np.asarray(task.host_states) > 0, factors.host_share, 1.0) * parallel
-    found: Array = np.asarray(task.filled / (per_token + update * task.gpus))
-    return found
+    return TokenTime(
+        multiplied=np.asarray(np.maximum(multiplied, read) * parallel),
+        streamed=np.asarray(streamed * parallel),
+        unpacked=np.asarray(unpacked * parallel),
+        waiting=np.asarray(np.maximum(gathered - busy, 0.0) * parallel),
+        interpreted=np.asarray((compiled - np.maximum(busy, gathered)) * parallel),
+        shared=np.asarray(shared * parallel),
+        hosted=np.asarray(per_token - work * parallel),
+        update=np.asarray(update * task.gpus),
+        total=np.asarray((per_token + update * task.gpus) / task.filled),
+    )
 
 
 def minutes_to_target(samples_to_target: Values, *, samples_per_s: Values) -> Array:

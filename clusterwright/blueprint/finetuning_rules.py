@@ -1,0 +1,205 @@
+"""What a fine-tuning run asks of its method, model, data and hardware that they cannot have, each as a problem."""
+
+from collections.abc import Iterator, Sequence
+
+from clusterwright.blueprint.finetuning import MATRICES, QLORA_PRECISIONS, WORKING_PRECISIONS, Finetune
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.problems import Problem
+from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Model
+from clusterwright.errors import EXIT_FACT_MISSING
+
+#: Methods whose rank is that of two matrices beside one of the model's.
+_LOW_RANK = ("lora", "qlora", "dora")
+
+
+def precision_problems(workload: Finetune, targets: Sequence[ResolvedTarget]) -> list[Problem]:
+    """Return formats that an accelerator does not multiply in, and facts that a run cannot go without.
+
+    Formats of QLoRA are unpacked to 16 bits for every multiplication: all accelerators have them.
+    """
+    found = []
+    for target in targets:
+        chip, other = target.node.accelerator, f"another {'system' if target.system else 'instance'}"
+        able = _working(chip)
+        if not able or not chip.hbm_bytes or not chip.hbm_bytes_per_s:
+            found.append(
+                Problem(
+                    path=("workload", "kind"),
+                    id="FTN002",
+                    message=f"memory, its bandwidth or peak of {chip.name} ({target.target}) is not known",
+                    help=f"choose {other}",
+                    exit_code=EXIT_FACT_MISSING,
+                )
+            )
+        elif workload.precision in WORKING_PRECISIONS and workload.precision not in able:
+            found.append(
+                Problem(
+                    path=("workload", "precision"),
+                    id="FTN003",
+                    message=f"{chip.name} ({target.target}) has no {workload.precision} multiplication that is "
+                    "documented",
+                    help=f"choose one of {', '.join(able)}, or {other}",
+                )
+            )
+    return found
+
+
+def _working(chip: Accelerator) -> tuple[str, ...]:
+    """Return the formats that an accelerator multiplies in; none where its 16-bit peak is not known."""
+    bf16, fp16 = chip.dense_bf16_flop_per_s, chip.dense_fp16_flop_per_s
+    if not bf16 and not fp16:
+        return ()
+    has = {
+        "bf16": bf16,
+        "fp16": bf16 or fp16,
+        "fp8": chip.dense_fp8_flop_per_s,
+        "mxfp4": chip.dense_fp4_flop_per_s,
+        "nvfp4": chip.dense_fp4_flop_per_s if chip.vendor == "NVIDIA" else None,
+    }
+    return tuple(name for name in WORKING_PRECISIONS if has[name])
+
+
+def method_problems(workload: Finetune) -> Iterator[Problem]:
+    """Yield what method, precision, rank, data and layout exclude of each other, whatever the model is."""
+    yield from _formats(workload)
+    yield from _trained(workload)
+    yield from _data(workload)
+    yield from _batch(workload)
+
+
+def model_problems(workload: Finetune, model: Model) -> Iterator[Problem]:
+    """Yield what a model cannot have: a rank above its width, a sequence beyond its context, heads in such parts."""
+    tensor = workload.parallelism.tensor or 1
+    yield from _rank(workload, model)
+    if model.max_context is not None and workload.sequence_length > model.max_context:
+        yield Problem(
+            path=("workload", "sequence_length"),
+            id="FTN005",
+            message=f"{model.name} has a context of {model.max_context:,} tokens; {workload.sequence_length:,} are "
+            "asked for",
+            help=f"choose at most {model.max_context:,}",
+        )
+    if model.heads % tensor:
+        yield Problem(
+            path=("workload", "parallelism", "tensor"),
+            id="FTN007",
+            message=f"the {model.heads} heads of {model.name} do not divide over {tensor} accelerators",
+            help="choose a divisor of its heads",
+        )
+
+
+def _formats(workload: Finetune) -> Iterator[Problem]:
+    precision = workload.precision
+    if precision is None:
+        return
+    if workload.method == "qlora" and precision not in QLORA_PRECISIONS:
+        yield Problem(
+            path=("workload", "precision"),
+            id="FTN001",
+            message=f"QLoRA has no {precision}: it freezes its base in 4 or 8 bits",
+            help=f"choose one of {', '.join(QLORA_PRECISIONS)}, or set workload.method to lora",
+        )
+    elif workload.method != "qlora" and precision in QLORA_PRECISIONS:
+        yield Problem(
+            path=("workload", "precision"),
+            id="FTN001",
+            message=f"{precision} is a format of QLoRA's base; {workload.method} multiplies in its own",
+            help=f"set workload.method to qlora, or choose one of {', '.join(WORKING_PRECISIONS)}",
+        )
+    elif workload.method == "full" and precision in ("nvfp4", "mxfp4", "fp8"):
+        yield Problem(
+            path=("workload", "precision"),
+            id="FTN001",
+            message=f"full fine-tuning in {precision} updates weights of 16 bits, which is predicted by nothing here",
+            help="choose bf16 or fp16; a run in fp8 takes kind: train",
+        )
+
+
+def _trained(workload: Finetune) -> Iterator[Problem]:
+    """Yield what says twice, or in vain, which weights are trained, and pairs that cannot be packed."""
+    if workload.objective == "dpo" and workload.packing:
+        yield Problem(
+            path=("workload", "packing"),
+            id="FTN006",
+            message="pairs of answers are compared one by one: sequences that hold several are not packed",
+            help="remove packing, or set workload.objective to supervised",
+        )
+    if workload.trainable is not None and (workload.rank is not None or workload.targets is not None):
+        yield Problem(
+            path=("workload", "trainable"),
+            id="FTN006",
+            message="trainable stands in the place of rank and targets, and one of them is given too",
+            help="keep trainable, or rank and targets",
+        )
+    if workload.method == "full":
+        for name in ("rank", "alpha", "targets", "trainable"):
+            if getattr(workload, name) is not None:
+                yield Problem(
+                    path=("workload", name),
+                    id="FTN006",
+                    message=f"{name} says what is trained beside frozen weights; full fine-tuning trains all",
+                    help=f"remove {name}, or set workload.method to lora",
+                )
+
+
+def _rank(workload: Finetune, model: Model) -> Iterator[Problem]:
+    if workload.rank is None or workload.method not in _LOW_RANK:
+        return
+    width, name = min((width, name) for name, width in _widths(model).items() if name in (workload.targets or MATRICES))
+    if workload.rank > width:
+        yield Problem(
+            path=("workload", "rank"),
+            id="FTN004",
+            message=f"a rank of {workload.rank:,} is above the width of {width:,} of {model.name}'s {name} matrix: no "
+            "matrix of that width has it",
+            help=f"choose at most {width:,}; 8 to 64 are usual",
+        )
+
+
+def _widths(model: Model) -> dict[str, int]:
+    """Return the shorter side of each kind of matrix of a layer."""
+    cached = min(model.hidden, model.kv_heads * model.head_dim)
+    width = min(model.hidden, model.heads * model.head_dim)
+    ffn = min(model.hidden, model.moe_ffn_hidden or model.ffn_hidden)
+    return {"query": width, "key": cached, "value": cached, "output": width, "mlp": ffn}
+
+
+def _data(workload: Finetune) -> Iterator[Problem]:
+    """Yield lengths that no sequence has."""
+    data, longest = workload.data, workload.sequence_length
+    if data.mean_tokens is not None and data.mean_tokens > longest:
+        yield Problem(
+            path=("workload", "data", "mean_tokens"),
+            id="FTN005",
+            message=f"samples of {data.mean_tokens:,.6g} tokens on average do not fit into sequences of {longest:,}",
+            help="raise workload.sequence_length, or lower mean_tokens to what is left of cut samples",
+        )
+    if data.tokens is not None and data.mean_tokens is not None and data.mean_tokens > data.tokens:
+        yield Problem(
+            path=("workload", "data", "tokens"),
+            id="FTN005",
+            message=f"{data.tokens:,.6g} tokens are less than one sample of {data.mean_tokens:,.6g}",
+            help="tokens are those of the whole data set",
+        )
+
+
+def _batch(workload: Finetune) -> Iterator[Problem]:
+    """Yield what the global batch does not divide into."""
+    fixed, batch, path = workload.parallelism, workload.global_batch, ("workload", "parallelism")
+    tensor = fixed.tensor or 1
+    if fixed.gpus is not None and (fixed.gpus % tensor or batch % (fixed.gpus // tensor)):
+        yield Problem(
+            path=(*path, "gpus"),
+            id="FTN007",
+            message=f"a batch of {batch} sequences does not divide over {fixed.gpus} accelerators"
+            + (f" in groups of {tensor}" if tensor > 1 else ""),
+            help="make workload.global_batch a multiple of its replicas, or change gpus",
+        )
+    elif fixed.micro_batch is not None and batch % fixed.micro_batch:
+        yield Problem(
+            path=(*path, "micro_batch"),
+            id="FTN007",
+            message=f"a batch of {batch} sequences does not divide into passes of {fixed.micro_batch}",
+            help="choose a divisor of workload.global_batch",
+        )

@@ -1,0 +1,71 @@
+"""What a plan of fine-tuning says for a terminal beside what every plan says: layout, memory, times, result."""
+
+from collections.abc import Sequence
+
+from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan, finetuning_option, finetuning_plan
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.finetuning import (
+    MEMORY_TERMS,
+    fit_text,
+    layout_text,
+    left_text,
+    month_text,
+    rate_text,
+    step_text,
+)
+from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
+from clusterwright.units import percent
+
+_BAR = 24
+_BLOCKS = "█▓▒░▞▚▤▥·"
+
+
+def run_lines(plan: Plan) -> tuple[str, ...]:
+    """Return layout, memory, times and result: of the answer in full, of the plan's other options in brief."""
+    tuned = finetuning_plan(plan)
+    answer = tuned.planned(tuned.recommended_key)
+    shown = tuned.options[0] if answer is None else finetuning_option(answer)
+    name = term_text(tuned.recommended_key) if answer is not None else NAME_OF_TARGET[shown.target]
+    return (
+        f"{name}: {layout_text(shown)}",
+        fit_text(shown),
+        f"{rate_text(shown)}; {step_text(shown)}",
+        left_text(tuned, shown),
+        *_month(tuned, shown),
+        shown.level_text,
+        *(
+            f"{NAME_OF_TARGET[option.target]}: {layout_text(option)}; {fit_text(option)}; {rate_text(option)}"
+            for option in tuned.options
+            if option is not shown
+        ),
+    )
+
+
+def _month(plan: FinetuningPlan, option: FinetuningOption) -> tuple[str, ...]:
+    text = month_text(plan, option)
+    return (text,) if text else ()
+
+
+def run_details(option: Option) -> Sequence[tuple[str, Sequence[str]]]:
+    """Return memory and limits of a cluster that fine-tunes, each with its title."""
+    shown = finetuning_option(option)
+    return (("Memory", _memory_bar(shown)), ("Limited by", _limits(shown)))
+
+
+def _memory_bar(option: FinetuningOption) -> tuple[str, str]:
+    parts = [(name, getattr(option.memory, field)) for name, field in MEMORY_TERMS]
+    parts = [(name, size) for name, size in parts if size > 0]
+    bar = "".join(
+        block * round(_BAR * size / option.hbm_bytes_per_gpu) for (_, size), block in zip(parts, _BLOCKS, strict=False)
+    )
+    listed = " · ".join(f"{block} {name} {size / 1e9:.1f}" for (name, size), block in zip(parts, _BLOCKS, strict=False))
+    total = f"{option.memory_bytes.value / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per accelerator"
+    return f"{total}  [{bar[:_BAR].ljust(_BAR)}]", listed
+
+
+def _limits(option: FinetuningOption) -> tuple[str, ...]:
+    beyond = f", then {', '.join(option.limited_by)}" if option.limited_by else ""
+    return (
+        f"multiplications and attention {percent(option.step.multiplying)} of a step{beyond}",
+        f"goodput {percent(option.goodput, digits=1)}, after {option.start_s / 60:.0f} min to start and load weights",
+    )

@@ -1,0 +1,64 @@
+"""What each kind of workload adds to the answer on a terminal: its goals, its lines, its details."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterwright.cli.render.finetuning import run_details, run_lines
+from clusterwright.cli.render.serving import service_details, service_lines
+from clusterwright.cli.render.training import training_details
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.serving.record import serving_plan
+from clusterwright.plan.text.serving import goal_text
+from clusterwright.plan.text.words import days_text
+from clusterwright.units import percent
+
+
+def _within(plan: Plan) -> str:
+    days = plan.goals.finish_within_days
+    if days is None:
+        return ""
+    return f"within {_length(days)} at {percent(plan.goals.confidence)}"
+
+
+def _length(days: float) -> str:
+    return days_text(days) if days >= 1 else f"{days * 24:g} hours"
+
+
+def _no_lines(_: Plan) -> Sequence[str]:
+    return ()
+
+
+def _no_details(_: Option) -> Sequence[tuple[str, Sequence[str]]]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """The parts of a kind; the defaults are those of a kind without any.
+
+    Attributes:
+        goal: what the work must meet, in a line; title, lines: a block of its own; details: blocks with their titles.
+    """
+
+    goal: Callable[[Plan], str] = _within
+    title: str = ""
+    lines: Callable[[Plan], Sequence[str]] = _no_lines
+    details: Callable[[Option], Sequence[tuple[str, Sequence[str]]]] = _no_details
+
+
+_COMMON = Shown()
+_SHOWN: Mapping[str, Shown] = {
+    "train": Shown(details=training_details),
+    "finetune": Shown(title="Run", lines=run_lines, details=run_details),
+    "serve": Shown(
+        goal=lambda plan: goal_text(serving_plan(plan).goals),
+        title="Service",
+        lines=service_lines,
+        details=service_details,
+    ),
+}
+
+
+def shown_of(plan: Plan) -> Shown:
+    """Return what a plan's kind of workload adds."""
+    return _SHOWN.get(plan.workload.kind, _COMMON)

@@ -1,0 +1,193 @@
+"""What a plan of fine-tuning has beside what plans of all kinds have."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from clusterwright.errors import InputError
+from clusterwright.plan.record import FrontPoint, Option, OtherOption, Plan, WorkloadSummary, WorkUnit
+from clusterwright.sizing.finetuning.job import FinetuneLayout, FinetuneMemory, FinetuneSize, FinetuneStep
+from clusterwright.sizing.records.point import SizedPoint
+from clusterwright.sizing.records.run import Goodput
+from clusterwright.sizing.serving.search import Predicted
+
+_NAMES = {"full": "full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA", "adapter": "adapters", "prompt": "prompts"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningPoint(SizedPoint):
+    """A number of nodes with the fastest layout on them, and what is behind its days.
+
+    Attributes:
+        start_s: until steps begin; horizon_months: that a month's cost is a mean of.
+    """
+
+    size: FinetuneSize
+    failures: Goodput
+    start_s: float
+    horizon_months: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningWorkload(WorkloadSummary):
+    """A fine-tuning run as it was sized.
+
+    Attributes:
+        method, objective, optimizer, framework: as the blueprint names them; the optimizer empty for the framework's.
+        rank: of LoRA and its kind, bottleneck or tokens of the others, 0 where a share of the weights is given;
+            targets: matrices that it attaches to; alpha: scale.
+        trained_parameters: weights that are trained.
+        sequence_length, global_batch_sequences: as given; packing: whether samples fill sequences.
+        tokens: of all passes over the data, without padding; samples: of the data set; epochs: passes over it.
+        flop_per_token: forward, gradients of inputs and of trained weights; nothing computed again.
+    """
+
+    unit: ClassVar[WorkUnit] = WorkUnit(name="run", plural="runs")
+
+    method: str
+    objective: str
+    optimizer: str
+    framework: str
+    rank: float
+    alpha: float
+    targets: tuple[str, ...]
+    trained_parameters: float
+    sequence_length: int
+    global_batch_sequences: int
+    packing: bool
+    tokens: float
+    samples: float
+    epochs: float
+    flop_per_token: float
+
+    @property
+    def method_text(self) -> str:
+        """The method, its rank and its objective in words."""
+        rank = f" r {self.rank:g}" if self.rank and self.method in ("lora", "qlora", "dora") else ""
+        return f"{_NAMES[self.method]}{rank}" + (", DPO" if self.objective == "dpo" else "")
+
+    @property
+    def amount_text(self) -> str:
+        """Method, samples and tokens of a run."""
+        passes = "" if self.epochs == 1 else f" × {self.epochs:g} epochs"
+        return f"{self.method_text} · {self.samples:,.0f} samples{passes}, {self.tokens / 1e6:,.1f} M tokens"
+
+    @property
+    def unit_tokens(self) -> float:
+        """Tokens of a run."""
+        return self.tokens
+
+    @property
+    def unit_flop(self) -> float:
+        """Model FLOP of a run."""
+        return self.flop_per_token * self.tokens
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningFrontPoint(FrontPoint):
+    """A cluster size that was looked at for fine-tuning."""
+
+    tokens_per_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningOption(Option):
+    """One target that fine-tunes, sized, billed and costed.
+
+    Attributes:
+        layout: on accelerators; idle_gpus: of the nodes that are paid for and do no work.
+        memory: bytes of an accelerator at its peak, by term; memory_bytes: their sum, with the band of predictions;
+            fit_probability: that it is no more than there is.
+        tokens_per_s: of all accelerators, with its band; step_s: of an update; steps: of a run; step: shares of it.
+        train_s: of the steps alone; start_s: until they begin, with the loading of the weights.
+        failures: what is behind `goodput`.
+        base_bytes: of the weights as the run holds them; result_bytes: of what a run leaves (adapters, or all weights)
+            in 16 bits; merged_bytes: of the model with the result in it.
+        level: how much of model and accelerator measurements show; level_text: the same in a sentence.
+        month_usd: mean of the horizon's months; None where the cost is unknown.
+    """
+
+    own_figures: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("tokens_per_s_per_gpu", "tokens/s"), ("memory_gb", "GB"), ("fit_probability", "share"),
+        ("month_usd", "USD"),
+    )  # fmt: skip
+
+    front: tuple[FinetuningFrontPoint, ...]
+    layout: FinetuneLayout
+    idle_gpus: int
+    memory: FinetuneMemory
+    memory_bytes: Predicted
+    fit_probability: float
+    tokens_per_s: Predicted
+    step_s: float
+    steps: int
+    step: FinetuneStep
+    train_s: Predicted
+    start_s: float
+    failures: Goodput
+    base_bytes: float
+    result_bytes: float
+    merged_bytes: float
+    level: str
+    level_text: str
+    month_usd: float | None
+
+    @property
+    def tokens_per_s_per_gpu(self) -> float:
+        """Tokens per second of each accelerator that works."""
+        return self.tokens_per_s.value / self.layout.gpus
+
+    @property
+    def memory_gb(self) -> float:
+        """Memory of an accelerator at its peak, GB of 1e9 bytes."""
+        return self.memory_bytes.value / 1e9
+
+    @property
+    def key_figures(self) -> tuple[tuple[str, str], ...]:
+        """Tokens per second of an accelerator, and its memory."""
+        return (
+            ("tok/s/GPU", f"{self.tokens_per_s_per_gpu:,.0f}"),
+            ("GB/GPU", f"{self.memory_gb:.0f} of {self.hbm_bytes_per_gpu / 1e9:.0f}"),
+        )
+
+    @property
+    def training_nodes(self) -> int:
+        """Nodes that train: all but the spares."""
+        return self.nodes - self.failures.spare_nodes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningOtherOption(OtherOption):
+    """Another capacity or commitment of a cloud, sized for fine-tuning."""
+
+    option: FinetuningOption | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningPlan(Plan):
+    """The plan of a fine-tuning run: all its options fine-tune."""
+
+    workload: FinetuningWorkload
+    options: tuple[FinetuningOption, ...]
+    other_options: tuple[FinetuningOtherOption, ...] = ()
+
+    def option(self, target: str) -> FinetuningOption | None:
+        """Return the option of a target, None if the blueprint does not have it."""
+        return next((option for option in self.options if option.target == target), None)
+
+
+def finetuning_plan(plan: Plan) -> FinetuningPlan:
+    """Return a plan as that of fine-tuning, for what only fine-tuning has.
+
+    Raises:
+        InputError: its workload is of another kind.
+    """
+    if not isinstance(plan, FinetuningPlan):
+        raise InputError(f"workloads of kind {plan.workload.kind} do not fine-tune")
+    return plan
+
+
+def finetuning_option(option: Option) -> FinetuningOption:
+    """Return an option of a fine-tuning plan as such."""
+    if not isinstance(option, FinetuningOption):
+        raise InputError(f"the cluster on {option.target} does not fine-tune")
+    return option

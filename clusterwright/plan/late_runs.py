@@ -1,0 +1,48 @@
+"""The finding of runs that take longer than their goal, for every kind of workload that is a run."""
+
+import math
+
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.errors import Finding
+from clusterwright.plan.bounds import most_nodes
+from clusterwright.plan.record import Option
+from clusterwright.units import SECONDS_PER_DAY, percent
+
+_HOURS_A_DAY = 24
+
+
+def too_late(blueprint: Blueprint, option: Option, target: ResolvedTarget) -> Finding:
+    """Return `GOAL001`: the fastest cluster takes longer than the goal."""
+    most, limit = most_nodes(blueprint, target)
+    wider = "raise workload.global_batch so that more GPUs can work"
+    if most is not None:
+        wider = f"allow more than {most} nodes (the limit is {limit})"
+    goal_days = (blueprint.goals.finish_within or math.nan) / SECONDS_PER_DAY
+    return Finding(
+        id="GOAL001",
+        path=("goals", "finish_within"),
+        message=(
+            f"{option.target}: the fastest cluster ({option.nodes} × {option.instance}) takes "
+            f"{_length(option.calendar_days_high)} at {percent(blueprint.goals.confidence)} confidence; "
+            f"the goal is {_length(goal_days)}"
+        ),
+        help=(
+            f"set goals.finish_within to {_whole(option.calendar_days_high)}, {wider}, "
+            f"or choose a faster {'system' if target.system else 'instance'}"
+        ),
+    )
+
+
+def _length(days: float) -> str:
+    """Return a length of time in days, in hours below one.
+
+    >>> _length(12.34), _length(0.25)
+    ('12.3 days', '6.0 h')
+    """
+    return f"{days:.1f} days" if days >= 1 else f"{days * _HOURS_A_DAY:.1f} h"
+
+
+def _whole(days: float) -> str:
+    """Return the next whole days, or hours below one day, as a blueprint has them."""
+    return f"{math.ceil(days)} days" if days > 1 else f"{math.ceil(days * _HOURS_A_DAY)} hours"

@@ -1,0 +1,114 @@
+"""The numbers of a fine-tuning run as words, the same wherever they are shown: layout, memory, rate, what it leaves."""
+
+from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
+from clusterwright.plan.text.money import money
+from clusterwright.sizing.finetuning.job import ALL, NODE
+from clusterwright.units import percent
+
+#: Terms of memory as they are called, and their fields.
+MEMORY_TERMS = (
+    ("weights", "weights"), ("adapters", "adapters"), ("gradients", "gradients"), ("moments", "optimizer"),
+    ("activations", "activations"), ("logits", "logits"), ("buffers", "buffers"), ("allocator", "allocator"),
+    ("context", "context"),
+)  # fmt: skip
+_MINUTE_S, _HOUR_S = 60.0, 3600.0
+
+
+def layout_text(option: FinetuningOption) -> str:
+    """Return how the run lies on accelerators."""
+    layout = option.layout
+    idle = f" ({option.idle_gpus} idle, paid for)" if option.idle_gpus else ""
+    parts = [f"{layout.gpus:,} × {option.accelerator_name}{idle}"]
+    if layout.tensor > 1:
+        parts.append(f"TP {layout.tensor}")
+    if layout.data > 1:
+        divided = {ALL: "FSDP over all", NODE: f"FSDP over {layout.shards}, copies beyond"}
+        parts.append(divided.get(layout.sharding, f"{layout.data:,} copies"))
+    parts.append(f"{layout.micro_batch} × {layout.data:,} × {layout.accumulation:,} sequences an update")
+    parts.append("all layers computed again" if layout.recompute else "nothing computed again")
+    return ", ".join(parts)
+
+
+def fit_text(option: FinetuningOption) -> str:
+    """Return the memory of an accelerator with its band, and how likely it fits."""
+    held = option.memory_bytes
+    return (
+        f"{held.value / 1e9:.1f} GB ({held.low / 1e9:.1f} to {held.high / 1e9:.1f}) of "
+        f"{option.hbm_bytes_per_gpu / 1e9:.1f} GB: fits with {probability_text(option.fit_probability)} probability"
+    )
+
+
+def probability_text(share: float) -> str:
+    """Return a probability that never reads as certain.
+
+    >>> probability_text(0.9501), probability_text(0.99999)
+    ('95 %', 'over 99.9 %')
+    """
+    return "over 99.9 %" if share > 0.999 else percent(share, digits=1 if share > 0.99 else 0)  # noqa: PLR2004 - shares
+
+
+def rate_text(option: FinetuningOption) -> str:
+    """Return tokens per second with their band, and of one accelerator."""
+    rate = option.tokens_per_s
+    return (
+        f"{rate.value:,.0f} tokens/s ({rate.low:,.0f} to {rate.high:,.0f}), {option.tokens_per_s_per_gpu:,.0f} an "
+        "accelerator"
+    )
+
+
+def step_text(option: FinetuningOption) -> str:
+    """Return the updates of a run and how long one takes."""
+    return f"{option.steps:,} updates of {option.step_s:.3g} s, {duration_text(option.train_s.value)}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a length of time in minutes or hours.
+
+    >>> duration_text(600), duration_text(9000)
+    ('10 min', '2.5 h')
+    """
+    return f"{seconds / _MINUTE_S:.0f} min" if seconds < 2 * _HOUR_S else f"{seconds / _HOUR_S:.1f} h"
+
+
+def left_text(plan: FinetuningPlan, option: FinetuningOption) -> str:
+    """Return what is trained, and the bytes that a run leaves."""
+    trained, every = plan.workload.trained_parameters, plan.workload.parameters
+    if plan.workload.method == "full":
+        return (
+            f"trains all {count_text(every)} weights: a run leaves {bytes_text(option.result_bytes)}, a checkpoint "
+            f"takes {bytes_text(option.failures.checkpoint_bytes)}"
+        )
+    return (
+        f"trains {count_text(trained)} weights ({percent(trained / every, digits=2)}): a run leaves "
+        f"{bytes_text(option.result_bytes)} ({bytes_text(option.merged_bytes)} merged), a checkpoint takes "
+        f"{bytes_text(option.failures.checkpoint_bytes)}"
+    )
+
+
+def month_text(plan: FinetuningPlan, option: FinetuningOption) -> str:
+    """Return what a month of runs costs; empty where that is unknown."""
+    if option.month_usd is None:
+        return ""
+    runs = option.runs_in_horizon / plan.economics.horizon_months
+    return f"{runs:,.3g} run{'' if runs == 1 else 's'} a month: {money(option.month_usd)} a month"
+
+
+def count_text(number: float) -> str:
+    """Return a number of weights.
+
+    >>> count_text(8.03e9), count_text(41_943_040)
+    ('8.03 B', '41.9 M')
+    """
+    return f"{number / 1e9:.3g} B" if number >= 1e9 else f"{number / 1e6:.3g} M"  # noqa: PLR2004 - a billion
+
+
+def bytes_text(number: float) -> str:
+    """Return bytes of files.
+
+    >>> bytes_text(8.4e7), bytes_text(1.41e11)
+    ('84 MB', '141 GB')
+    """
+    for size, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+        if number >= size:
+            return f"{number / size:.3g} {name}"
+    return f"{number / 1e3:.3g} kB"
