@@ -8,7 +8,14 @@ from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.cli.planning import planned, progress_display, say_quotes
 from clusterwright.cli.render.text_table import fitted
-from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, Finding, InputError
+from clusterwright.errors import (
+    EXIT_FACT_MISSING,
+    EXIT_FINE,
+    EXIT_RULE_FAILED,
+    Finding,
+    InputError,
+    MissingFactError,
+)
 from clusterwright.interface.places import placed, placing
 from clusterwright.interface.results import DRAWS, PlanResult
 from clusterwright.plan.document import dumps
@@ -76,16 +83,41 @@ def show_warnings(loaded: LoadedBlueprint, result: Plan, *, details: bool = Fals
         show_line(f"warning[{warning.id}]: {warning.message}")
 
 
-def exit_code(result: PlanResult, *, details: bool = False) -> int:
-    """Show on stderr warnings and which rules failed, in the blueprint's text; return 1 if a rule failed, else 0."""
+def exit_code(result: PlanResult, *, details: bool = False, money: bool = True) -> int:
+    """Show on stderr what a plan warns of and where it falls short, in the blueprint's text; return the exit code.
+
+    Args:
+        result: the plan.
+        details: every warning whole.
+        money: whether what the command gives is about money, which needs one way that has all its prices.
+
+    Returns:
+        1 if a rule failed, 3 if a price is missing without which no way can be the answer, else 0.
+    """
     show_warnings(result.blueprint, result.plan, details=details)
-    if not result.findings:
-        return EXIT_FINE
     from clusterwright.cli.ending import show_error
 
     sys.stdout.flush()
-    show_error(placed(result.blueprint, result.findings))
-    return EXIT_RULE_FAILED
+    if result.findings:
+        show_error(placed(result.blueprint, result.findings))
+        return EXIT_RULE_FAILED
+    missing = unpriced(result.plan) if money else ()
+    if missing:
+        show_error(
+            MissingFactError(
+                f"no way has all its prices on {result.plan.as_of}: no price of {', '.join(missing)}",
+                help="give a vendor's with --quotes, fetch prices (clusterwright prices), or set economics.as_of",
+            )
+        )
+        return EXIT_FACT_MISSING
+    return EXIT_FINE
+
+
+def unpriced(plan: Plan) -> tuple[str, ...]:
+    """Return what has no price where no way can be the answer for want of one; empty where one way is ranked."""
+    if plan.ranked:
+        return ()
+    return tuple(dict.fromkeys(entry.item for option in plan.options for entry in option.missing))
 
 
 def compare(

@@ -43,10 +43,10 @@ def export(
     content = export_text(made.plan, made.options[0], made.facts.catalogue, to)
     if output is None:
         print(content, end="")  # noqa: T201 - the result
-        return exit_code(made)
+        return exit_code(made, money=False)
     _write(output, content, force=force)
     print(f"{output}: written for {FORMATS[to].tool}")  # noqa: T201
-    return exit_code(made)
+    return exit_code(made, money=False)
 
 
 def _focus(

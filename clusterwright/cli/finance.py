@@ -20,7 +20,7 @@ from clusterwright.finance.returns import Return
 from clusterwright.finance.taxed import Taxed
 from clusterwright.interface.documents import scenario
 from clusterwright.interface.places import placing
-from clusterwright.plan.record import Plan, WorkloadSummary
+from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import told_as_asked, with_currency
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import money, small_money_alike, told_lines
@@ -125,8 +125,7 @@ def finance_text(plan: Plan, found: Finances) -> str:
         f"  {work_text(plan)}",
         "",
         *(line for ranked in (True, False) if (shown := _options(plan, found, ranked=ranked)) for line in (shown, "")),
-        _work(plan.workload, found),
-        "",
+        *(line for ranked in (True, False) if (shown := _work(plan, found, ranked=ranked)) for line in (shown, "")),
         *carbon_lines(found.carbon, plan.workload),
         "",
         *chance.method(found),
@@ -232,30 +231,31 @@ def _taxed(of: Finances, found: Taxed) -> list[str]:
     return lines
 
 
-def _work(work: WorkloadSummary, found: Finances) -> str:
-    """Return what work costs on every option; of tokens and FLOPs where they are counted."""
-    unit = work.unit
+def _work(plan: Plan, found: Finances, *, ranked: bool) -> str:
+    """Return what work costs on the ways that are ranked, or on the others; of tokens and FLOPs where they are counted.
+
+    Empty where there is none.
+    """
+    work = plan.workload
+    title = "What work costs" + ("" if ranked else f", {paper_title(plan).lower()}")
     columns = [
-        Column("What work costs", "left"), Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=0.4),
+        Column(title, "left"), Column(work.unit.asked, drop=0), Column(f"share of {work.unit.each}", drop=0.4),
         Column("GPU-hour"), Column("useful GPU-hour, levelised"),
         *([Column("million tokens")] if work.unit_tokens else []),
         *([Column("effective PFLOP-hour")] if work.unit_flop else []),
     ]  # fmt: skip
+    pairs = [(cost, unit) for cost, unit in zip(found.costs, found.unit_costs, strict=True) if cost.competes is ranked]
     rows = zip(
-        [term_text(cost.key) for cost in found.costs],
-        [NONE if cost.shared else money(cost.run_usd) for cost in found.costs],
-        [money(cost.run_usd) if cost.shared else NONE for cost in found.costs],
-        small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
-        small_money_alike(cost.levelised_usd_per_gpu_hour for cost in found.unit_costs),
-        *([_of_unit(found, "usd_per_million_tokens")] if work.unit_tokens else []),
-        *([_of_unit(found, "usd_per_effective_pflop_hour")] if work.unit_flop else []),
+        [term_text(cost.key) for cost, _ in pairs],
+        [NONE if cost.shared else money(cost.run_usd) for cost, _ in pairs],
+        [money(cost.run_usd) if cost.shared else NONE for cost, _ in pairs],
+        small_money_alike(cost.usd_per_gpu_hour for cost, _ in pairs),
+        small_money_alike(unit.levelised_usd_per_gpu_hour for _, unit in pairs),
+        *([small_money_alike(unit.usd_per_million_tokens for _, unit in pairs)] if work.unit_tokens else []),
+        *([small_money_alike(unit.usd_per_effective_pflop_hour for _, unit in pairs)] if work.unit_flop else []),
         strict=True,
     )
-    return table(columns, rows)
-
-
-def _of_unit(found: Finances, name: str) -> list[str]:
-    return small_money_alike(getattr(cost, name) for cost in found.unit_costs)
+    return table(columns, list(rows)) if pairs else ""
 
 
 def _returns(found: Sequence[Return]) -> str:

@@ -100,7 +100,7 @@ def report(
     made = planned(path, set_values, "all", quotes, rates)
     with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
         files = report_files(made.plan, made.facts, pdf=_can_print(asked=pdf))
-    code = _write(made, output, files, force=force)
+    code = _write(made, output, files, force=force, money=True)
     say_quotes(made)
     return code
 
@@ -134,9 +134,9 @@ def _can_print(*, asked: bool) -> bool:
     return not reason
 
 
-def _write(made: PlanResult, output: Path, files: dict[str, File], *, force: bool) -> int:
+def _write(made: PlanResult, output: Path, files: dict[str, File], *, force: bool, money: bool = False) -> int:
     _say(folder.write(output, files, force=force))
-    return exit_code(made)
+    return exit_code(made, money=money)
 
 
 def _say(written: folder.Written) -> None:

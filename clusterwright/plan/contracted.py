@@ -83,10 +83,22 @@ def contracted(offer: Offer, contract: CloudContract, key: str, place: int) -> O
 
 
 def with_extras(offer: Offer, extras: CloudExtras, day: dt.date) -> Offer:
-    """Return an offer with what its provider charges beside the bill."""
-    candidate = offer.candidate
+    """Return an offer with what its provider charges beside the bill; its note names what has no price."""
+    candidate, unknown = charged(offer.candidate, extras, day)
+    missing = f"no price of {', '.join(unknown)}" if unknown else ""
+    return replace(offer, candidate=candidate, note="; ".join(filter(None, (offer.note, missing))))
+
+
+def charged(candidate: Candidate, extras: CloudExtras, day: dt.date) -> tuple[Candidate, tuple[str, ...]]:
+    """Return a candidate with what its provider charges beside the bill, and the names of what has no price.
+
+    Args:
+        candidate: what is owned stays as it is.
+        extras: of the blueprint.
+        day: of the prices.
+    """
     if candidate.owned:
-        return offer
+        return candidate, ()
     charges: list[Charge] = []
     unknown: list[str] = []
     for service, name in SERVICES.items():
@@ -113,12 +125,7 @@ def with_extras(offer: Offer, extras: CloudExtras, day: dt.date) -> Offer:
                 of_categories=("compute",),
             ),
         )
-    missing = f"no price of {', '.join(unknown)}" if unknown else ""
-    return replace(
-        offer,
-        candidate=replace(candidate, charges=tuple(charges), support=support, surcharges=surcharges),
-        note="; ".join(filter(None, (offer.note, missing))),
-    )
+    return replace(candidate, charges=tuple(charges), support=support, surcharges=surcharges), tuple(unknown)
 
 
 def node_usd_per_gpu_hour(ledger: Ledger, cost: CandidateCost) -> float | None:

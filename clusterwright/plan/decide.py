@@ -6,11 +6,13 @@ horizon's work where it is owned or committed. Every way is then ranked (`ways`)
 are the ranked way on which one unit alone takes least cash, and the one on which the work of the horizon costs least.
 """
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
+from clusterwright.blueprint.contracts import CloudExtras
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
@@ -24,6 +26,7 @@ from clusterwright.plan.candidates.cloud_warnings import place_warnings
 from clusterwright.plan.candidates.consider import Choice, Considered, candidate, consider
 from clusterwright.plan.candidates.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.compose import compose, option
+from clusterwright.plan.contracted import charged
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.engines import engine_of
 from clusterwright.plan.facts import Facts
@@ -37,7 +40,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.engine import Ledger, cost
-from clusterwright.tco.records import CandidateCost, Economics
+from clusterwright.tco.records import Candidate, CandidateCost, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 Progress = Callable[[str], None]
@@ -97,16 +100,18 @@ def decide(
         for choice in considered.choices
     ]
     progress(f"pricing {len(choices)} clusters")
-    looked_at = cost([candidate(choice) for choice in choices], economics, book, scenarios=("base",))
+    # What a provider charges beside the bill is a part of every size's cost, as it is of every way that is ranked.
+    costed = partial(_costed, extras=blueprint.tco.cloud, day=economics.as_of or book.newest_day)
+    looked_at = cost([costed(choice, choice.key) for choice in choices], economics, book, scenarios=("base",))
     costs = {entry.key: entry for entry in looked_at}
     chosen = [_chosen(several, costs, engine) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
-    named = [replace(candidate(choice), key=choice.resolved.target) for choice, _ in chosen]
+    named = [costed(choice, choice.resolved.target) for choice, _ in chosen]
     ledger = Ledger(named, with_reference(economics, named), book).reconciled()
     final = {entry.key: entry for entry in ledger.costs()}
     # Other capacities and commitments do the same work, beside the options and without a word in it.
     best_others = {other.key: _chosen(other.several, costs, engine) for other in others if other.several}
-    others_named = [replace(candidate(choice), key=key) for key, (choice, _) in best_others.items()]
+    others_named = [costed(choice, key) for key, (choice, _) in best_others.items()]
     others_ledger = Ledger(others_named, with_reference(economics, named), book).reconciled()
     final |= {entry.key: entry for entry in others_ledger.costs()}
     basis = {
@@ -169,6 +174,11 @@ def decide(
     )
     progress("ranking every way")
     return _ranked(plan, book, max_age_s=blueprint.economics.max_price_age)
+
+
+def _costed(choice: Choice, key: str, *, extras: CloudExtras, day: dt.date) -> Candidate:
+    """Return a choice as cost takes it, with what its provider charges beside the bill."""
+    return charged(replace(candidate(choice), key=key), extras, day)[0]
 
 
 def _ranked(plan: Plan, book: PriceBook, *, max_age_s: float) -> Plan:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 
 from clusterwright import assets
+from clusterwright.plan.contracted import charged
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.record import Plan
 from clusterwright.plan.work import reference
@@ -15,7 +16,12 @@ from clusterwright.tco.records import Candidate, Economics
 
 
 def candidates_of(plan: Plan) -> list[Candidate]:
-    """Return a plan's options as candidates; keys are the targets' names."""
+    """Return a plan's options as candidates, with charges beside the bill; keys are the targets' names."""
+    day = dt.date.fromisoformat(plan.as_of)
+    return [charged(candidate, plan.tco.cloud, day)[0] for candidate in _billed(plan)]
+
+
+def _billed(plan: Plan) -> list[Candidate]:
     return [
         Candidate(
             key=option.target,
@@ -38,7 +44,7 @@ def economics_of_plan(plan: Plan, book: PriceBook) -> Economics:
         horizon_months=plan.economics.horizon_months,
         utilisation=plan.economics.utilisation,
         runs=plan.economics.runs,
-        reference_days=plan.economics.reference_days or reference(candidates_of(plan)).calendar_days,
+        reference_days=plan.economics.reference_days or reference(_billed(plan)).calendar_days,
         discount_rate=plan.economics.discount_rate,
         hours_per_month=plan.economics.hours_per_month,
         as_of=dt.date.fromisoformat(plan.as_of),

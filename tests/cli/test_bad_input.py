@@ -340,13 +340,41 @@ def test_files_of_a_cluster_that_fails_are_not_written(command: Command, small: 
 
 
 def test_missing_prices_are_unknown_not_zero(command: Command, small: Path) -> None:
-    """Before the first documented price totals are unknown, the lines are listed, and the answer still stands."""
+    """Before the first documented price totals are unknown and the lines are listed; without any total it is exit 3."""
     ended = command("plan", small, "--set", "economics.as_of=2015-01-01")
-    assert ended.code == 0
+    assert ended.code == 3
+    assert "error: no way has all its prices on 2015-01-01: no price of GPU node p5.48xlarge" in ended.err
     assert "unknown" in ended.out
     assert "No price" in ended.out
     assert "GPU node p5.48xlarge" in ended.out
     assert "$0" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("plan", "--json"), 3),
+        (("compare",), 3),
+        (("compare", "--json"), 3),
+        (("compare", "--markdown"), 3),
+        (("compare", "--finance", "--draws", "10"), 3),
+        (("report", "-o", "out"), 3),
+        (("build", "-o", "out"), 3),
+        (("export", "--to", "focus"), 3),
+        (("check",), 0),
+        (("export", "--to", "skypilot"), 0),
+        (("stack", "-o", "out", "--on", "aws"), 0),
+    ],
+)
+def test_without_any_price_what_is_about_money_ends_with_3(
+    command: Command, small: Path, tmp_path: Path, arguments: tuple[str, ...], code: int
+) -> None:
+    """Every command gives what it has; whose answer is money says that there is none. Code and checks need no price."""
+    name, *more = (str(tmp_path / one) if one == "out" else one for one in arguments)
+    ended = command(name, small, *more, "--set", "economics.as_of=2015-01-01")
+    assert ended.code == code, ended.err
+    assert ("no way has all its prices on 2015-01-01" in ended.err) == (code == 3)
+    assert ended.out
 
 
 def test_missing_fact_is_exit_code_3(command: Command, small: Path) -> None:

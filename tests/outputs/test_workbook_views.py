@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import io
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -137,15 +138,30 @@ def test_a_plan_with_clouds_alone_has_nothing_to_write_off(tmp_path: Path) -> No
         ("tax", "product_sum", "Tax, On premises: present value after tax"),
         ("options", "span", "Options, On premises: present value"),
         ("financing", "payment", "Financing, loan: payment a month"),
+        ("options", "span", "Options, AWS, on demand: present value"),
+        ("cash", "span", "Cash aws: total"),
+        ("cash", "span", "Cash onprem: present value"),
+        ("cash", "total", "Summary, AWS: a run in cash or its share"),
+        ("cash", "added", "Summary, on premises: buy now"),
         ("returns", "product_sum", "Returns, AWS, on demand: present value saved"),
+        ("cash", "amount_of", "Cash aws: amounts used that its formulas do not count"),
+        ("cash", "amount_of", "Cash onprem: amounts kept that its formulas do not count"),
+        ("units", "span", "Unit costs, On premises: levelised, USD per useful GPU-hour"),
+        ("profit", "total", "P&L, On premises: running costs"),
     ],
 )
 def test_a_wrong_formula_of_ours_sets_the_checks_off(
     module: str, name: str, off: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A formula that gives another number than the engine, as its cached value says, is BROKEN on the sheet Checks."""
-    sheet = importlib.import_module(f"clusterwright.outputs.workbook.{module}")
-    right = getattr(sheet, name)
+    monkeypatch.setattr(f"clusterwright.outputs.workbook.{module}.{name}", _one_percent_more(module, name))
+    book, _ = opened(["tco.tax_rate=0.3", "tco.loan={share: 50 %, rate: 8 %, term: 24 months}"])
+    assert f"{off}, as the engine has it" in _broken(book)
+
+
+def _one_percent_more(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of the workbook that gives amounts larger by a hundredth."""
+    right = getattr(importlib.import_module(f"clusterwright.outputs.workbook.{module}"), name)
 
     def wrong(*cells: Any) -> Any:  # noqa: ANN401 - figures or spans
         found = right(*cells)
@@ -153,8 +169,52 @@ def test_a_wrong_formula_of_ours_sets_the_checks_off(
             return dataclasses.replace(found, values=tuple(float(value or 0.0) * 1.01 for value in found.values))
         return found * 1.01
 
-    monkeypatch.setattr(sheet, name, wrong)
-    book, _ = opened(["tco.tax_rate=0.3", "tco.loan={share: 50 %, rate: 8 %, term: 24 months}"])
-    broken = [row[0] for row in book["Checks"].iter_rows(min_row=6, values_only=True) if row[2] == "BROKEN"]
+    return wrong
+
+
+def _broken(book: Workbook) -> list[str]:
+    """Return what the sheet Checks calls broken, whose head says so too."""
+    broken = [str(row[0]) for row in book["Checks"].iter_rows(min_row=6, values_only=True) if row[2] == "BROKEN"]
+    assert book["Checks"]["C3"].value == ("BROKEN" if broken else "OK")
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "off"),
+    [
+        ("tax", "product_sum", "Tax, AWS, on demand: present value after tax"),
+        ("cash", "amount_of", "Cash aws: amounts used that its formulas do not count"),
+        ("cash", "total", "Summary, AWS: a month in cash or its share"),
+        ("options", "span", "Options, On premises: present value"),
+    ],
+)
+def test_a_wrong_formula_of_a_services_workbook_sets_the_checks_off(
+    module: str, name: str, off: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is rented, owned and taxed of a service is held against the engine as it is of a run."""
+    plan = _service()
+    assert not _broken(openpyxl.load_workbook(io.BytesIO(workbook_xlsx(*plan)), data_only=True))
+    monkeypatch.setattr(f"clusterwright.outputs.workbook.{module}.{name}", _one_percent_more(module, name))
+    broken = _broken(openpyxl.load_workbook(io.BytesIO(workbook_xlsx(*plan)), data_only=True))
     assert f"{off}, as the engine has it" in broken
-    assert book["Checks"]["C3"].value == "BROKEN"
+
+
+@cache
+def _service() -> tuple[Plan, Finances]:
+    plan = plan_of(assets.root() / "blueprints" / "serve-llama3-70b.yaml", ["tco.tax_rate=0.3"])
+    return plan, finances(plan, PriceBook.open(), draws=20, seed=1)
+
+
+def test_what_is_bought_now_is_not_what_growth_buys_later() -> None:
+    """The summary's `buy now` of a cluster that grows is paid at the start, as the plan's option has it."""
+    plan = plan_of(BLUEPRINT, ["tco.growth=30 %", "tco.refresh=18 months"])
+    book = openpyxl.load_workbook(
+        io.BytesIO(workbook_xlsx(plan, finances(plan, PriceBook.open(), draws=20, seed=1))), data_only=True
+    )
+    rows = [list(row) for row in book["Summary"].iter_rows(values_only=True)]
+    titles = next(row for row in rows if row[0] == "where")
+    owned = next(row for row in rows if row[0] == "on premises")
+    option = plan.option("onprem")
+    assert option is not None
+    assert owned[titles.index("buy now, USD")] == pytest.approx(option.capex_usd)
+    assert not _broken(book)

@@ -1,7 +1,7 @@
 """The answer is the least of the column that decides, and what is cheaper on paper is planned or says why it is not."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
@@ -14,6 +14,7 @@ from openpyxl import load_workbook
 
 from clusterwright import assets
 from clusterwright.cli import planning
+from clusterwright.cli.finance import finance_text
 from clusterwright.cli.render import text_table
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.cli.render.ranked import ranking_lines
@@ -31,7 +32,7 @@ from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.ranking import again_text, comparable, main_ways, paper_title, paper_ways
-from clusterwright.plan.text.words import answer_lines, capital, term_text
+from clusterwright.plan.text.words import answer_lines, band_text, capital, term_text
 from clusterwright.pricing.book import PriceBook
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -48,7 +49,9 @@ FIXED = (
     ("tco.contracts=[{target: aws, term: on_demand, discount: 20 %}, {target: gcp, term: reserved_3y}]",),
     ("tco.delivery=6 months",),
     ("tco.hybrid=[{owned: 50 %}]",),
+    ("tco.cloud={support: enterprise, egress: 300 TB, setup: 90000 USD, goodput_loss: 3 %}",),
 )
+SERVICE = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -63,6 +66,12 @@ def _wide_terminal() -> Iterator[None]:
 def plan_of(*set_values: str) -> Plan:
     """Return the plan of the example with overrides."""
     return planning.plan_of(BLUEPRINT, list(set_values))
+
+
+@cache
+def service_of(*set_values: str) -> Plan:
+    """Return the plan of the shipped service with overrides."""
+    return planning.plan_of(SERVICE, list(set_values))
 
 
 @pytest.fixture(scope="module", params=FIXED, ids=lambda values: " ".join(values) or "as shipped")
@@ -129,18 +138,19 @@ def _shown_tables_decide(plan: Plan) -> None:
     if answer is None or kept is None:
         return
     ranked = plan_text(plan, Path("blueprint.yaml")).split(paper_title(plan))[0]
-    assert _least(_text_column(ranked, "this run"), answer.run_usd)
-    assert _least(_text_column(ranked, "NPV"), kept.npv_usd)
+    asked = plan.workload.unit.asked
+    assert _least(_text_column(ranked, asked, asked=asked), answer.run_usd)
+    assert _least(_text_column(ranked, "NPV", asked=asked), kept.npv_usd)
     # The table of what the options consist of need not have the answers; it undercuts neither.
     for option in comparable(plan):
         assert option.run_usd is None or answer.run_usd is None or option.run_usd >= answer.run_usd * 0.999
         assert option.npv_usd is None or kept.npv_usd is None or option.npv_usd >= kept.npv_usd * 0.999
     for text in (comparison_markdown(plan), readme(plan)):
         ranked = text.split(paper_title(plan))[0]
-        assert _least(_markdown_column(ranked, "this run"), answer.run_usd)
-        assert _least(_markdown_column(ranked, "npv"), kept.npv_usd)
+        assert _least(_markdown_column(ranked, asked, asked=asked), answer.run_usd)
+        assert _least(_markdown_column(ranked, "npv", asked=asked), kept.npv_usd)
     table = comparison(plan, Sources())
-    for title, usd in (("This run", answer.run_usd), ("Present value", kept.npv_usd)):
+    for title, usd in ((capital(asked), answer.run_usd), ("Present value", kept.npv_usd)):
         cells = [row[table.columns.index(title)].text for row in table.rows]
         assert _least([_usd(cell) for cell in cells], usd)
     assert len(paper_table(plan).rows) == len(paper_ways(plan))
@@ -160,22 +170,79 @@ def _usd(text: str) -> float | None:
     return None if found is None else float(found[1].replace(",", "")) * {" M": 1e6, " k": 1e3}.get(found[2], 1.0)
 
 
-def _text_column(text: str, title: str) -> list[float | None]:
+def _text_column(text: str, title: str, *, asked: str = "this run") -> list[float | None]:
     """Return the amounts under a title of the first table of a text for a terminal."""
     lines = text.splitlines()
-    head = next(place for place, line in enumerate(lines) if "this run" in line and "share of a run" in line)
+    head = next(place for place, line in enumerate(lines) if asked in line and "share of a " in line)
     end = lines[head].index(title) + len(title)
     rows = lines[head + 1 : [*lines, ""].index("", head)]
     return [_usd(re.split(r"\s{2,}", row[:end])[-1]) for row in rows]
 
 
-def _markdown_column(text: str, title: str) -> list[float | None]:
+def _markdown_column(text: str, title: str, *, asked: str) -> list[float | None]:
     lines = text.splitlines()
-    head = next(place for place, line in enumerate(lines) if line.startswith("|") and "this run" in line.lower())
+    head = next(place for place, line in enumerate(lines) if line.startswith("|") and asked in line.lower())
     titles = [cell.strip().lower() for cell in lines[head].split("|")]
     column = next(place for place, cell in enumerate(titles) if cell.endswith(title))
     rows = [line for line in lines[head + 2 : [*lines, ""].index("", head)] if line.startswith("|")]
     return [_usd(row.replace("\\|", "").split("|")[column]) for row in rows]
+
+
+@pytest.mark.parametrize("values", [(), ("tco.cloud={support: enterprise, egress: 300 TB}",), ("targets.onprem=null",)])
+def test_nothing_undercuts_the_answer_of_a_service(values: tuple[str, ...]) -> None:
+    """A month of a service is answered and shown by the same rules as a run."""
+    plan = service_of(*values)
+    assert plan.ranked
+    _answers_decide(plan)
+    _shown_tables_decide(plan)
+
+
+@pytest.mark.parametrize("of", [plan_of, service_of])
+def test_charges_beside_the_bill_are_in_the_options_as_in_the_ranking(of: Callable[..., Plan]) -> None:
+    """An option, its row of the ranking, and the summary of the workbook have the same dollars, charges included."""
+    plain, plan = of(), of("tco.cloud={support: enterprise, egress: 300 TB}")
+    for option in plan.options:
+        way = plan.alternative(option.target if option.facility else f"{option.target}/{option.term}")
+        without = plain.option(option.target)
+        assert way is not None
+        assert without is not None
+        for name in ("run_usd", "run_usd_low", "run_usd_high", "run_share_usd", "horizon_usd", "npv_usd"):
+            usd = getattr(option, name)
+            assert getattr(way, name) == (None if usd is None else pytest.approx(usd)), (option.target, name)
+        if option.facility is None:
+            assert option.npv_usd is not None
+            assert without.npv_usd is not None
+            assert option.npv_usd > without.npv_usd
+    book = load_workbook(BytesIO(workbook_xlsx(plan)), data_only=True)
+    rows = [list(row) for row in book["Summary"].iter_rows(values_only=True)]
+    titles = next(row for row in rows if row[0] == "where")
+    for option, row in zip(plan.options, rows[rows.index(titles) + 1 :], strict=False):
+        run = row[4] if option.run_share_usd is None else row[5]
+        shown = (run, row[titles.index("horizon, USD")], row[titles.index("present value, USD")])
+        wanted = (option.run_share_usd or option.run_usd, option.horizon_usd, option.npv_usd)
+        assert shown == pytest.approx(wanted, rel=1e-9), option.target
+    assert book["Checks"]["C3"].value == "OK"
+
+
+def test_what_work_costs_has_what_is_not_ranked_apart() -> None:
+    """The least cash of the first table of `compare --finance` is the answer's; what undercuts it stands apart."""
+    plan = plan_of()
+    text = finance_text(plan, finances(plan, PriceBook.open(), draws=10, seed=1, everything=True))
+    ranked, paper = text.split(f"What work costs, {paper_title(plan).lower()}")
+    ranked = ranked.partition("What work costs")[2]
+    answer, spot = plan.alternative(plan.recommended_key), plan.alternative("azure/spot")
+    assert answer is not None
+    assert spot is not None
+    assert _least(_text_column(f"  What work costs{ranked}", "this run"), answer.run_usd)
+    assert term_text(spot.key) not in ranked
+    assert f"{capital(term_text(spot.key))} " in paper
+    assert money(spot.run_usd) in paper
+
+
+def test_bands_of_a_service_are_not_said_to_be_of_days() -> None:
+    """A month of service has no days that could take longer; a run has."""
+    assert "days" not in band_text(service_of())
+    assert "of P10 to P90 days with every assumed price" in band_text(plan_of())
 
 
 def test_compare_has_what_is_ranked_and_what_is_not_apart() -> None:

@@ -31,7 +31,7 @@ from clusterwright.outputs.workbook.resale import Resale
 from clusterwright.outputs.workbook.returns import write_returns
 from clusterwright.outputs.workbook.shared import Workbook, option_of
 from clusterwright.outputs.workbook.stages import BASE_STAGES, staged, write_stages
-from clusterwright.outputs.workbook.summary import write_summary
+from clusterwright.outputs.workbook.summary import write_result, write_summary
 from clusterwright.outputs.workbook.tax import write_tax
 from clusterwright.outputs.workbook.units import write_units
 from clusterwright.outputs.workbook.views import write_breakeven, write_heat_map, write_uncertainty
@@ -130,12 +130,14 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
     financing = write_financing(work, taxed)
     write_assumptions(work)
     write_not_counted(work)
+    summary = write_summary(work, sheets, shown, units)
     add_checks(work, sheets, shown, taxed)
     add_profit_checks(work, profit, taxed)
     add_engine_checks(
         work,
         Views(
             cash=sheets,
+            summary=summary,
             options=shown,
             returns=returns,
             units=units,
@@ -145,7 +147,7 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
             heat=heat,
         ),
     )
-    write_summary(work, sheets, write_checks(work))
+    write_result(work, write_checks(work))
 
 
 def _owned(work: Workbook) -> Option | None:

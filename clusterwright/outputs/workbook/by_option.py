@@ -6,7 +6,7 @@ from dataclasses import replace
 from clusterwright.outputs.workbook.cash import CashSheet
 from clusterwright.outputs.workbook.contract_months import under_contract
 from clusterwright.outputs.workbook.contracts import Terms
-from clusterwright.outputs.workbook.engine_rows import by_class
+from clusterwright.outputs.workbook.engine_rows import by_class, left_to_the_engine, told
 from clusterwright.outputs.workbook.formula import Figure, figure, largest, rounded_up, smallest
 from clusterwright.outputs.workbook.mixed import Mixed, mixed_options, write_mixes
 from clusterwright.outputs.workbook.rent_case import Case, Rented, Rents
@@ -165,6 +165,7 @@ def _with_rest(work: Workbook, key: str, formulas: Mapping[Class, Rows]) -> dict
     kinds = list(formulas)
     rows = [[formulas[kind][row] for kind in kinds] for row in range(work.rows)]
     rest = by_class(work, key, [month.value for month in work.months], kinds, rows)
+    left_to_the_engine(work, label_of(key), rest, {told(kind) for kind in kinds})
     if rest:
         work.not_live[key] = sum(sum(abs(usd) for usd in amounts) for amounts in rest.values())
     found = dict(formulas)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from clusterwright.outputs.workbook.bill import ONE_TIME, Bill
 from clusterwright.outputs.workbook.cash_columns import EQUIPMENT, Month, amount_of, columns_of
-from clusterwright.outputs.workbook.engine_rows import by_class
+from clusterwright.outputs.workbook.engine_rows import by_class, left_to_the_engine, told
 from clusterwright.outputs.workbook.formula import Figure, added, either, figure, smallest, span, total, when
 from clusterwright.outputs.workbook.page import Page
 from clusterwright.outputs.workbook.shared import Asset, Class, Rows, Workbook
@@ -74,8 +74,8 @@ class CashSheet:
         return self._guarded(total(span(self.totals[title])), feasible=self.owned)
 
     def capex_figure(self) -> Figure:
-        """Return what is paid for what is bought."""
-        return added([total(span(column.cells)) for column in self.columns if column.kind == "bought"])
+        """Return what is paid at the start for what is bought: growth and replacements come later."""
+        return added([column.cells[0] for column in self.columns if column.kind == "bought"])
 
     def run_figure(self) -> Figure:
         """Return the cost of one run: variable costs over the runs, the rest by the run's share of hours."""
@@ -109,7 +109,8 @@ def write_cash(
         sheet: name of the sheet, that of the option's target without one.
     """
     page = work.page(sheet or f"Cash {option.target}")
-    page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}")
+    beside = "" if has_all(work, option) else ", the bill alone: charges and support are on Contracts by month"
+    page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}{beside}")
     page.widths(26, rest=17, columns=30)
     page.sheet.freeze_panes(_FIRST, 2)
     facts = _head(work, page, option, bill)
@@ -123,8 +124,9 @@ def write_cash(
         for row in range(work.rows)
     ]
     kinds = [column.kind for column in formulas]
-    compared = key in work.found.rows and _as_planned(work, option)
+    compared = key in work.found.rows and has_all(work, option)
     rest = by_class(work, key, [month.value for month in months], kinds, rows) if compared else {}
+    left_to_the_engine(work, page.name, rest, {told(kind) for kind in kinds})
     if rest:
         work.not_live[key] = sum(sum(abs(usd) for usd in amounts) for amounts in rest.values())
     titles = [column.title for column in formulas] + [f"{_FROM_ENGINE}{kind}" for kind in rest]
@@ -170,8 +172,8 @@ def owner_cells(work: Workbook, option: Option, busy: float) -> tuple[Figure, Fi
     return page.cell(5, 1, busy), page.cell(8, 1, float(option.nodes))
 
 
-def _as_planned(work: Workbook, option: Option) -> bool:
-    """Return whether the comparison counts what the plan counts: charges of clouds are in the comparison alone."""
+def has_all(work: Workbook, option: Option) -> bool:
+    """Return whether an option's sheet has all that is paid: what a cloud charges beside the bill stands elsewhere."""
     return option.it_power_w is not None or work.plan.tco.cloud == type(work.plan.tco.cloud)()
 
 

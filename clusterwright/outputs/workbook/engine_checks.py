@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.outputs.workbook.cash import CashSheet
+from clusterwright.outputs.workbook.cash import CashSheet, has_all
 from clusterwright.outputs.workbook.engine_rows import paid_by_month
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.shared import EngineCheck, Workbook
 from clusterwright.outputs.workbook.tax import Taxed
 from clusterwright.outputs.workbook.units import unit_figures
+from clusterwright.plan.text.words import NAME_OF_TARGET
 
 CENT = 0.005
 #: Floats of large sums are no closer than that.
@@ -23,12 +24,13 @@ class Views:
     """The cells of every view, by option and name.
 
     Attributes:
-        cash: the sheets of the plan's options, by target.
+        cash: the sheets of the plan's options, by target; summary: their cells on the sheet Summary.
         options, returns, units, profit, financing: as their sheets return them; taxed: every option after tax.
         heat: by the factors on utilisation and on price, in the order of the engine's cells.
     """
 
     cash: Mapping[str, CashSheet]
+    summary: Cells
     options: Cells
     returns: Cells
     units: Cells
@@ -41,6 +43,7 @@ class Views:
 def add_engine_checks(work: Workbook, views: Views) -> None:
     """Add what every view shows and what the engine found, of options that can do the work."""
     for check in (
+        *_summary(work, views),
         *_options(work, views),
         *_returns(work, views),
         *_tax(work, views),
@@ -61,6 +64,23 @@ def _able(work: Workbook, key: str) -> bool:
     return not flows.buys_all or float(flows.busy.value or 0.0) <= 1 + 1e-9
 
 
+def _summary(work: Workbook, views: Views) -> Iterator[EngineCheck]:
+    for target, cells in views.summary.items():
+        option = work.plan.option(target)
+        if option is None or option.busy_fraction > 1 + 1e-9:
+            continue
+        run = option.run_usd if option.run_share_usd is None else option.run_share_usd
+        wanted = (
+            ("run", f"{work.plan.workload.unit.each} in cash or its share", run),
+            ("horizon", "horizon", option.horizon_usd),
+            ("npv", "present value", option.npv_usd),
+            ("bought", "buy now", option.capex_usd),
+            ("per hour", "USD per GPU-hour", option.usd_per_gpu_hour),
+        )
+        for name, text, usd in wanted:
+            yield _money(f"Summary, {NAME_OF_TARGET[target]}: {text}", cells[name], usd)
+
+
 def _options(work: Workbook, views: Views) -> Iterator[EngineCheck]:
     for key, cells in views.options.items():
         if not _able(work, key):
@@ -74,7 +94,7 @@ def _options(work: Workbook, views: Views) -> Iterator[EngineCheck]:
             yield _money(f"Options, {label}: {name}", cells[kind], usd)
     for target, sheet in views.cash.items():
         option = work.plan.option(target)
-        if option is not None and option.busy_fraction <= 1 + 1e-9:
+        if option is not None and has_all(work, option) and option.busy_fraction <= 1 + 1e-9:
             page = work.page(f"Cash {target}").name
             yield _money(f"{page}: total", sheet.sum_figure("total"), option.horizon_usd)
             yield _money(f"{page}: present value", sheet.sum_figure("present value"), option.npv_usd)

@@ -1,13 +1,31 @@
 """What the engine pays and no formula of the workbook counts: amounts by month, shown as numbers and said to be so."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
-from clusterwright.outputs.workbook.formula import Figure
-from clusterwright.outputs.workbook.shared import Class, Workbook
+from clusterwright.outputs.workbook.formula import Figure, figure
+from clusterwright.outputs.workbook.shared import Class, EngineCheck, Workbook
 
 #: Smaller differences are rounding.
 LEAST_USD = 0.004
+
+
+def left_to_the_engine(
+    work: Workbook, text: str, rest: Mapping[Class, Sequence[float]], formulas: Container[Class]
+) -> None:
+    """Hold that no class of amounts is left to the engine in part: where formulas count it, they count all of it.
+
+    Args:
+        work: the workbook, which gets a check for each class that is left in part.
+        text: what is held.
+        rest: amounts that the engine pays beside the formulas, by class.
+        formulas: classes that formulas count.
+    """
+    for kind, amounts in rest.items():
+        if kind in formulas:
+            usd = figure(sum(abs(amount) for amount in amounts))
+            what = f"{text}: amounts {kind} that its formulas do not count"
+            work.engine_checks.append(EngineCheck(text=what, cell=usd, engine=0.0, within=LEAST_USD))
 
 
 def class_of(category: str, capex_or_opex: str, fixed_or_variable: str) -> Class:
@@ -19,7 +37,7 @@ def class_of(category: str, capex_or_opex: str, fixed_or_variable: str) -> Class
     return "used" if fixed_or_variable == "variable" else "kept"
 
 
-def _told(kind: Class) -> Class:
+def told(kind: Class) -> Class:
     """Return the class by which the engine's rows tell a class apart."""
     return "kept" if kind in ("committed", "standing") else kind
 
@@ -53,7 +71,7 @@ def by_class(
     for kind in ("used", "kept", "bought", "sold", "financed"):
         rest = [
             paid.get((kind, float(str(month))), 0.0)
-            - sum(float(cell.value or 0.0) for cell, of in zip(row, kinds, strict=True) if _told(of) == kind)
+            - sum(float(cell.value or 0.0) for cell, of in zip(row, kinds, strict=True) if told(of) == kind)
             for month, row in zip(months, rows, strict=True)
         ]
         if any(abs(usd) > LEAST_USD for usd in rest):

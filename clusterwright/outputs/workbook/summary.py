@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from clusterwright.outputs.kinds import outputs_of
-from clusterwright.outputs.workbook.cash import CashSheet
+from clusterwright.outputs.workbook.cash import CashSheet, has_all
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.page import Page
-from clusterwright.outputs.workbook.shared import Workbook
+from clusterwright.outputs.workbook.shared import Workbook, option_of
+from clusterwright.outputs.workbook.units import unit_column
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.ranking import NONE
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
@@ -42,13 +43,19 @@ _FIRST_NUMBER, _FIRST_MONEY, _SHARE = 3, 4, 10
 _HOURS_A_DAY = 24.0
 
 
-def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figure) -> None:
-    """Write the sheet.
+def write_summary(
+    work: Workbook,
+    sheets: Mapping[str, CashSheet],
+    options: Mapping[str, Mapping[str, Figure]],
+    units: Mapping[str, Mapping[str, Figure]],
+) -> dict[str, dict[str, Figure]]:
+    """Write the sheet but for what the checks say; return the cells of every option with known prices, by target.
 
     Args:
         work: the workbook.
         sheets: the options' cash, by target; without one the totals are unknown.
-        checked: cell that says whether the books reconcile.
+        options: cells of the sheet Options, by key and name: of what a cloud charges for beside the bill, the totals.
+        units: cells of the sheet Unit costs, by key and name.
     """
     page, plan = work.page("Summary"), work.plan
     unit, kind = plan.workload.unit, outputs_of(plan)
@@ -61,6 +68,8 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     page.text(0, 0, plan.name, "title")
     page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
     page.head(_FIRST - 1, columns, texts=_FIRST_NUMBER)
+    found: dict[str, dict[str, Figure]] = {}
+    keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(plan, cost))}
     for row, option in enumerate(plan.options, start=_FIRST):
         arrangement = kind.arrangement(option)
         page.text(
@@ -75,15 +84,18 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
                 page.text(row, column, "unknown", "text_right")
             continue
         page.put(row, _FIRST_NUMBER, sheets[option.target].days, "number")
-        _figures(page, row, option, sheets[option.target])
-    below = len(plan.options) + _FIRST + 1
+        cash, key = sheets[option.target], keys.get(option.target, "")
+        if has_all(work, option) or key not in options or key not in units:
+            money = (cash.run_figure(), cash.sum_figure("total"), cash.sum_figure("present value"))
+        else:
+            money = (units[key][unit_column(unit)], options[key]["horizon"], options[key]["npv"])
+        found[option.target] = _figures(page, row, option, cash, money)
+    below = _below(work)
     if plan.recommended_key:
         answer = (
             f"The answer for {unit.asked} (* where it stands above): {term_text(plan.recommended_key)}; see Ranking"
         )
         page.text(below, 0, answer, "note")
-    page.text(below + 1, 0, "Checks")
-    page.put(below + 1, 1, checked, "left")
     page.text(below + 3, 0, "Sheets", "bold")
     tokens = ", a million tokens" if plan.workload.unit_tokens else ""
     flop = ", a PFLOP-hour" if plan.workload.unit_flop else ""
@@ -91,19 +103,35 @@ def write_summary(work: Workbook, sheets: Mapping[str, CashSheet], checked: Figu
     for row, (name, shown) in enumerate(there, start=below + 4):
         page.text(row, 0, name)
         page.text(row, 1, shown.format(each=unit.each, tokens=tokens, flop=flop))
+    return found
 
 
-def _figures(page: Page, row: int, option: Option, cash: CashSheet) -> None:
+def write_result(work: Workbook, checked: Figure) -> None:
+    """Write the cell that says whether the books reconcile."""
+    page, row = work.page("Summary"), _below(work) + 1
+    page.text(row, 0, "Checks")
+    page.put(row, 1, checked, "left")
+
+
+def _below(work: Workbook) -> int:
+    """Return the row below the options."""
+    return len(work.plan.options) + _FIRST + 1
+
+
+def _figures(
+    page: Page, row: int, option: Option, cash: CashSheet, money: tuple[Figure, Figure, Figure]
+) -> dict[str, Figure]:
+    """Write an option's money: of a unit of work, of the horizon, and its present value; return the cells by name."""
     in_cash = option.run_share_usd is None
-    run = page.put(row, _FIRST_MONEY if in_cash else _FIRST_MONEY + 1, cash.run_figure())
+    run = page.put(row, _FIRST_MONEY if in_cash else _FIRST_MONEY + 1, money[0])
     page.text(row, _FIRST_MONEY + 1 if in_cash else _FIRST_MONEY, NONE, "text_right")
     figures: tuple[Figure, ...] = (
-        cash.sum_figure("total"),
-        cash.sum_figure("present value"),
+        money[1],
+        money[2],
         cash.capex_figure(),
         (run / (cash.gpus * cash.days * _HOURS_A_DAY)).or_else("unknown"),
     )
-    for column, usd in enumerate(figures, start=_FIRST_MONEY + 2):
-        page.put(row, column, usd)
+    cells = [page.put(row, column, usd) for column, usd in enumerate(figures, start=_FIRST_MONEY + 2)]
     if option.priced_share is not None:
         page.number(row, _SHARE, option.priced_share, "share")
+    return dict(zip(("run", "horizon", "npv", "bought", "per hour"), (run, *cells), strict=True))

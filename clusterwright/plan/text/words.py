@@ -24,9 +24,11 @@ _SHORT_DAYS = 2.0
 def band_text(plan: Plan) -> str:
     """Return what the bands of the totals contain, for the one place of an output that says so."""
     last = f"P{plan.goals.confidence * 100:.0f}"
+    lasts = any(option.calendar_days_low != option.calendar_days_high for option in plan.options)
+    days = f"{plan.workload.unit.each} of P10 to {last} days with " if lasts else ""
     return (
-        f"bands of money: {plan.workload.unit.each} of P10 to {last} days with every assumed price and value at its "
-        "cheap or dear end; documented prices do not move, but for purchase prices of low confidence"
+        f"bands of money: {days}every assumed price and value at its cheap or dear end; documented prices do not move, "
+        "but for purchase prices of low confidence"
     )
 
 
@@ -44,13 +46,16 @@ def term_text(key: str) -> str:
     'AWS p5en.48xlarge, reserved 3y, all upfront and contract'
     >>> term_text("hybrid-27-at-95/coreweave/on_demand")
     '27 nodes owned at 95 %, rest CoreWeave, on demand'
+    >>> term_text("hybrid-1-at-80/aws/capacity_block")
+    '1 node owned at 80 %, rest AWS, capacity block'
     >>> term_text("onprem:dgx-b200/bridged")
     'on premises dgx-b200, rented until delivery'
     """
     target, _, rest = key.partition("/")
     if target.startswith("hybrid-"):
         _, nodes, _, busy, *growing = target.split("-")
-        return f"{nodes} nodes owned at {busy} %{' and more as work grows' if growing else ''}, rest {term_text(rest)}"
+        owned = f"{nodes} node{'s' * (nodes != '1')} owned at {busy} %{' and more as work grows' if growing else ''}"
+        return f"{owned}, rest {term_text(rest)}"
     place, _, hardware = target.partition(":")
     name = NAME_OF_TARGET.get(place) or NAME_OF_PROVIDER.get(place, place)
     where = f"{name} {hardware}" if hardware else name
