@@ -1,7 +1,8 @@
 """How a service was sized: memory, latencies, replicas, nodes, and what tokens cost."""
 
 from clusterwright.explain.records import Explanation, Input, Names, exact
-from clusterwright.plan.serving.record import ServingOption, ServingPlan
+from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
+from clusterwright.sizing.serving.search import Predicted
 from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/serving_bands.csv; docs/serving-accuracy.md"
@@ -19,6 +20,8 @@ NAMES = Names(
         "most_in_flight": "kv_cache",
         "spare_replicas": "replicas",
         "layout": "replicas",
+        "probability": "goals_met",
+        "confidence": "goals_met",
     },
 )
 
@@ -33,6 +36,7 @@ def serving_numbers(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
         *_time_per_token(plan, option),
         _load(plan, option),
         _replicas(plan, option),
+        _goals_met(plan, option),
         _nodes(option),
         *_token_prices(plan, option),
     )
@@ -217,11 +221,50 @@ def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
                 "requests/s of a replica",
                 f"{made:,.4g}",
                 f"largest load whose times meet the goals at P{plan.goals.percentile:g}, with "
-                f"{percent(plan.goals.confidence)} confidence in times and throughput",
+                f"{percent(option.confidence)} confidence in times and throughput",
             ),
             _input("spare", str(option.spare_replicas), "replicas.spare"),
         ),
         sources=("clusterwright/sizing/serving/search.py", _BANDS),
+    )
+
+
+def _goals_met(plan: ServingPlan, option: ServingOption) -> Explanation:
+    goals = plan.goals
+
+    def keeps(figure: Predicted, goal: float | None) -> str:
+        if goal is None:
+            return "no goal"
+        return f"{figure.value:.4g} s ({figure.low:.4g} to {figure.high:.4g}), goal {goal:.4g} s"
+
+    sure, even = (
+        "no size" if nodes is None else f"{nodes:,} nodes" for nodes in (option.sure_nodes, option.even_odds_nodes)
+    )
+    return Explanation(
+        number="goals_met",
+        title="probability that the goals are met at the peak",
+        value=probability_text(option.probability),
+        equation=(
+            (
+                "largest p with which the replicas carry the peak within the goals: times at the p-quantile of their "
+                "bands, throughput at the 1 - p quantile of its own, all erring together"
+            ),
+            (
+                f"p = {probability_text(option.probability)} for {option.replicas:,} replicas, sized with "
+                f"{percent(option.confidence)} confidence"
+            ),
+        ),
+        inputs=(
+            _input("first token", keeps(option.first_token_s, goals.first_token_s), "explain first_token"),
+            _input("time per token", keeps(option.time_per_token_s, goals.time_per_token_s), "explain time_per_token"),
+            _input(
+                f"nodes for {percent(goals.confidence)}",
+                sure,
+                "goals.confidence" if goals.confidence_is_set else "the confidence where none is set",
+            ),
+            _input("nodes for even odds", even, "taken where none is set and more would cost half as many again"),
+        ),
+        sources=(option.level_text, _BANDS),
     )
 
 

@@ -130,6 +130,8 @@ def not_met(plan: Plan, option: Option) -> str:
     ended = next((entry.message for entry in plan.findings if entry.id == "CAP004" and option.target in entry.path), "")
     if ended and option is plan.option(option.target):
         return ended
+    if not option.meets_goal and option.outlook:
+        return option.outlook
     if not option.meets_goal:
         goal = plan.goals.finish_within_days
         return "misses the goal" if goal is None else f"misses the goal of {days_text(goal)}"

@@ -360,6 +360,16 @@ class Option:
         return ()
 
     @property
+    def outlook(self) -> str:
+        """What is uncertain about the goals, in words; empty where nothing is, and where the kind says nothing."""
+        return ""
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether goals that the option is not said to meet may be met."""
+        return False
+
+    @property
     def run_cost_usd(self) -> float | None:
         """What one run costs: in cash, or the share of the horizon's cost."""
         return self.run_share_usd if self.run_usd is None else self.run_usd

@@ -20,7 +20,7 @@ from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.job import service_of
-from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
+from clusterwright.plan.serving.record import Outcome, ServingOption, ServingPlan, serving_option, serving_plan
 from clusterwright.sizing.serving.calibration import load_calibration
 from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.search import replica_columns, request_mix, scaled_work, search
@@ -169,7 +169,7 @@ def test_every_number_of_a_service_is_explained() -> None:
     known = explanations(plan, "aws")
     for number in (
         "weights", "kv_cache", "batch", "first_token", "time_per_token", "time_per_token_bound", "peak_requests_per_s",
-        "replicas", "nodes", "usd_per_million_output_tokens", "usd_per_million_tokens", "run_usd",
+        "replicas", "goals_met", "nodes", "usd_per_million_output_tokens", "usd_per_million_tokens", "run_usd",
         "usd_per_million_output_tokens_at_capacity",
     ):  # fmt: skip
         assert find(known, number).equation
@@ -215,6 +215,9 @@ def test_too_few_nodes_for_the_peak_say_how_many_it_needs() -> None:
     assert held.value.findings[0].path == ("targets", "aws", "max_nodes")
 
 
+_UNKNOWN = "workload.framework=an engine nobody measured"
+
+
 def test_an_unknown_framework_is_taken_with_a_warning_and_a_wider_band() -> None:
     """A name without measurements widens the band and says so."""
     other = _plan("workload.framework=my-engine", "workload.parallelism.tensor=8")
@@ -224,16 +227,92 @@ def test_an_unknown_framework_is_taken_with_a_warning_and_a_wider_band() -> None
     assert wide.high / wide.low > narrow.high / narrow.low
 
 
-def test_nodes_that_only_an_uncertain_prediction_asks_for_are_told() -> None:
-    """With an unknown framework most nodes are for the band: SRV022 names those at even odds, which plan as many."""
-    wide = _plan("workload.framework=an engine nobody measured")
+def test_a_costly_confidence_that_nobody_asked_for_gives_way_to_even_odds() -> None:
+    """With an unknown framework the plan is that of even odds; header, answer, option and SRV022 name the 90 %."""
+    slow = "goals.first_token=2 s"
+    unset, even = _plan(_UNKNOWN, slow), _plan(_UNKNOWN, slow, "goals.confidence=0.5")
+    sure = _aws(_plan(_UNKNOWN, slow, "goals.confidence=0.9"))
+    option = _aws(unset)
+    assert (option.nodes, option.replicas) == (_aws(even).nodes, _aws(even).replicas)
+    assert (option.confidence, option.sure_nodes, option.even_odds_nodes) == (0.5, sure.nodes, option.nodes)
+    assert option.meets_goal
+    text = " ".join(plan_text(unset, Path("chat.yaml")).split())
+    assert "at P95, even odds: the prediction is too uncertain for 90 % confidence" in text
+    answer = text.split(" Answer ")[1].split(" Ranked ")[0]
+    assert "even odds: the prediction is uncertain, 90 % confidence would take" in answer
+    assert "load-test one replica first" in answer
+    (warning,) = (one for one in unset.warnings if one.id == "SRV022" and one.message.startswith("aws"))
+    assert f"{option.nodes:,} nodes; 90 % would take {sure.nodes:,}" in warning.message
+
+
+def test_a_confidence_that_is_set_is_obeyed_whatever_it_costs() -> None:
+    """The 90 % that the blueprint asks for takes over 1.5 times the nodes of even odds, and SRV022 says so."""
+    wide = _plan(_UNKNOWN, "goals.first_token=2 s", "goals.confidence=0.9")
     told = {finding.message.split(":")[0]: finding for finding in wide.warnings if finding.id == "SRV022"}
-    assert "aws" in told
     nodes = int(re.search(r"even odds ([\d,]+):", told["aws"].message)[1])  # type: ignore[index]
-    even = _plan("workload.framework=an engine nobody measured", "goals.confidence=0.5")
+    even = _plan(_UNKNOWN, "goals.first_token=2 s", "goals.confidence=0.5")
     assert _aws(even).nodes == nodes
     assert _aws(wide).nodes > 1.5 * nodes
+    assert _aws(wide).confidence == 0.9
     assert not [finding for finding in even.warnings if finding.id == "SRV022"]
+
+
+def test_where_it_costs_little_the_usual_confidence_holds() -> None:
+    """Of a measured pair the default is the plan of 90 %, with at least that probability."""
+    for option, asked in zip(_chat().options, _plan("goals.confidence=0.9").options, strict=True):
+        assert option.nodes == asked.nodes
+        assert option.confidence == 0.9
+        assert option.probability >= 0.9
+        assert option.nodes < 1.5 * (option.even_odds_nodes or 0) or option.nodes - (option.even_odds_nodes or 0) <= 1
+
+
+def test_what_only_the_favourable_end_of_the_band_meets_is_uncertain() -> None:
+    """As the goal tightens a target is met, then uncertain (SRV015), and not possible only beyond the band's end."""
+    seen = []
+    for milliseconds in (60, 24, 18, 14, 10, 7, 5, 3):
+        plan = _plan(f"goals.time_per_token={milliseconds} ms", "workload.precision=bf16", "workload.framework=tgi")
+        option = _aws(plan)
+        seen.append(option.outcome)
+        identities = {finding.id for finding in plan.findings if finding.message.startswith("aws")}
+        if option.outcome is Outcome.MET:
+            assert not identities
+        elif option.outcome is Outcome.UNCERTAIN:
+            assert identities == {"SRV015"}
+            assert 0.05 < option.probability < 0.5
+            assert not option.meets_goal
+            text = " ".join(plan_text(plan, Path("chat.yaml")).split())
+            assert "not possible" not in text.split(" Service ")[0]
+            assert "uncertain: no layout reaches 90 % confidence" in text
+        else:
+            assert identities <= {"SRV012", "SRV013", "SRV014"}
+            assert identities
+            assert option.probability < 0.1
+    assert set(seen) == set(Outcome)
+    assert seen == sorted(seen, key=list(Outcome).index)
+
+
+def test_goals_that_leave_a_replica_one_request_say_what_looser_ones_take() -> None:
+    """A first token near that of a single request takes many nodes; SRV023 has those of a quarter more."""
+    tight = "goals.first_token=370 ms"
+    plan = _plan(tight, "goals.confidence=0.5", "traffic.requests_per_s=200", "workload.parallelism.tensor=2",
+                 "workload.framework=trtllm")  # fmt: skip
+    (warning,) = (one for one in plan.warnings if one.id == "SRV023" and one.message.startswith("aws"))
+    looser = _plan("goals.first_token=462.5 ms", "goals.time_per_token=62.5 ms", "goals.confidence=0.5",
+                   "traffic.requests_per_s=200", "workload.parallelism.tensor=2",
+                   "workload.framework=trtllm")  # fmt: skip
+    assert f"{_aws(plan).nodes:,} nodes, and {_aws(looser).nodes:,} were" in warning.message
+    assert 2 * _aws(looser).nodes <= _aws(plan).nodes
+
+
+def test_the_probability_of_an_option_is_printed_explained_and_in_the_plan() -> None:
+    """JSON, the table of the answer, the details of the service and `explain goals_met` have one number."""
+    plan = _chat()
+    option = _aws(plan)
+    said = f"{option.probability * 100:.0f} %"
+    assert json.loads(dumps(plan))["options"][0]["probability"] == option.probability
+    assert ("goals met", said) in option.key_figures
+    assert f"{said} probable that the goals are met" in plan_text(plan, Path("chat.yaml"))
+    assert find(explanations(plan, "aws"), "goals_met").value == said
 
 
 def test_a_service_that_misses_its_goals_finishes_nothing() -> None:

@@ -51,7 +51,7 @@ _SHOWN: Mapping[str, Shown] = {
     "train": Shown(details=training_details),
     "finetune": Shown(title="Run", lines=run_lines, details=run_details),
     "serve": Shown(
-        goal=lambda plan: goal_text(serving_plan(plan).goals),
+        goal=lambda plan: goal_text(serving_plan(plan)),
         title="Service",
         lines=service_lines,
         details=service_details,

@@ -6,7 +6,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
 from clusterwright.plan.serving.simulated import SHARES, SimulatedOption
 from clusterwright.plan.text.money import money
-from clusterwright.plan.text.serving import banded_text, replicas_text, time_text
+from clusterwright.plan.text.serving import banded_text, certainty_text, replicas_text, time_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
 
 _BAR = 24
@@ -25,10 +25,12 @@ def service_lines(plan: Plan) -> tuple[str, ...]:
             f"{shown.most_in_flight:,} fit"
         ),
         _latencies(plan, shown),
+        certainty_text(shown),
         _tokens(shown),
         shown.level_text,
         *(
-            f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {_latencies(plan, option)}"
+            f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {_latencies(plan, option)}; "
+            f"{certainty_text(option)}"
             for option in plan.options
             if option is not shown
         ),

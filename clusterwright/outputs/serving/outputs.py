@@ -5,7 +5,7 @@ from clusterwright.outputs.serving.launch import cluster_files, contents, launch
 from clusterwright.outputs.serving.report import TERMS, cluster_charts, cluster_table
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_option, serving_plan
-from clusterwright.plan.text.serving import banded_text, goal_text, replicas_text
+from clusterwright.plan.text.serving import banded_text, certainty_text, goal_text, replicas_text
 
 
 def _replicas(option: Option) -> str:
@@ -17,12 +17,13 @@ def _reason(option: Option) -> str:
     return (
         f"{replicas_text(chosen)}; first token {banded_text(chosen.first_token_s)}, per token "
         f"{banded_text(chosen.time_per_token_s)}; {chosen.in_flight:,.0f} requests in flight on each at the peak, "
-        f"{chosen.most_in_flight:,} fit; limited by {', '.join(option.limited_by)}; {chosen.level_text}."
+        f"{chosen.most_in_flight:,} fit; limited by {', '.join(option.limited_by)}; {chosen.level_text}; "
+        f"{certainty_text(chosen)}."
     )
 
 
 def _goal(plan: Plan) -> str:
-    goals = goal_text(serving_plan(plan).goals)
+    goals = goal_text(serving_plan(plan))
     return f"the goals ({goals})" if goals else "no goal for latency"
 
 

@@ -1,6 +1,6 @@
 """The engine of serving: replicas for a load and goals, sized by `sizing.serving`; one unit of work is a month."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -16,15 +16,19 @@ from clusterwright.plan.evidence_levels import level_text
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption
 from clusterwright.plan.serving.findings import (
+    COSTLY,
+    LOOSER,
     capped_power,
     costly_confidence,
     does_not_fit,
+    goals_at_the_edge,
     missed,
     too_few_nodes,
     unknown_framework,
 )
 from clusterwright.plan.serving.job import growth_factor, load_of, service_of, storage_of
 from clusterwright.plan.serving.record import (
+    Outcome,
     ServingGoals,
     ServingOption,
     ServingOtherOption,
@@ -36,7 +40,8 @@ from clusterwright.plan.serving.record import (
 )
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.serving.calibration import Calibration, load_calibration
-from clusterwright.sizing.serving.search import Predicted, ServingSize, search
+from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
+from clusterwright.sizing.serving.search import Predicted, ServingSize, searches
 from clusterwright.sizing.serving.service import Service
 from clusterwright.tco.records import Parameter
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
@@ -45,8 +50,10 @@ from clusterwright.workload.transformer import parameters
 #: Spot nodes that are taken back, per node and day; the same assumption as for training.
 _SPOT_INTERRUPTIONS_PER_NODE_DAY = 7.3e-3
 _MILLION = 1e6
-#: Confidence at which a goal is tested at the middle of a band.
-_EVEN = 0.5
+#: Requests in flight on a replica, and nodes, from which on the goals are looked at: another may take far fewer.
+_LITTLE_LOAD, _MANY = 4.0, 4
+#: Orders what misses the goals by its probability of meeting them before anything else.
+_PROBABILITY_FIRST = 1e6
 
 
 def serving_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "ServingEngine":
@@ -58,7 +65,8 @@ def serving_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "S
         model=resolved.model,
         service=service,
         calibration=calibration,
-        sizes=search(service, list(nodes.values()), calibration),
+        confidence_is_set="confidence" in blueprint.goals.model_fields_set,
+        sizes=searches(service, list(nodes.values()), calibration, (service.goals.confidence, EVEN_ODDS)),
     )
 
 
@@ -67,49 +75,67 @@ class ServingEngine:
     """A service; the methods are those of `plan.engine.Engine`.
 
     Attributes:
-        service: at the peak of the last day of the horizon; sizes: of the hardware of all targets, by node type.
+        service: at the peak of the last day of the horizon.
+        confidence_is_set: by the user, and obeyed; else even odds take its place where it costs much.
+        sizes: of the hardware of all targets, by confidence (the one of the goals, and even odds) and node type.
     """
 
     facts: Facts
     model: Model
     service: Service
     calibration: Calibration
-    sizes: Mapping[str, tuple[ServingSize, ...]]
+    confidence_is_set: bool
+    sizes: Mapping[float, Mapping[str, tuple[ServingSize, ...]]]
 
     def units_of_horizon(self, blueprint: Blueprint) -> float:
         """Return the months of the horizon: a service works all of them."""
         return blueprint.economics.horizon / _month_s(blueprint)
 
     def front(self, blueprint: Blueprint, target: ResolvedTarget, bounds: NodeBounds) -> tuple[ServingPoint, ...]:
-        """Return the fewest nodes of a target's hardware that meet the goals at the peak; the nearest if none do."""
-        sizes = self._sizes(target.node)
-        if not sizes:
-            raise RuleError((does_not_fit(self.service, target.node, self.calibration),))
-        meeting = [size for size in sizes if size.shortfall <= 0]
-        for size in meeting:
-            nodes = _allowed(size.nodes, bounds)
-            if nodes is not None:
-                return (_point(blueprint, target.node, size, nodes),)
-        if meeting:
-            least = meeting[0]
-            most = bounds.most or max(bounds.counts or (0,))
-            total = least.replicas + self.service.spare_replicas
-            raise RuleError((too_few_nodes(least.nodes, most, target.target, replicas=total),))
-        nearest = sizes[0]
-        nodes = _allowed(nearest.nodes, bounds) or bounds.most or max(bounds.counts or (nearest.nodes,))
-        return (_point(blueprint, target.node, nearest, nodes),)
+        """Return the fewest nodes of a target's hardware that meet the goals at the peak; the nearest if none do.
 
-    def _sizes(self, node: NodeType) -> tuple[ServingSize, ...]:
-        known = self.sizes.get(node.id)
-        return search(self.service, [node], self.calibration)[node.id] if known is None else known
+        Where no confidence is set, goals are tested with the usual one unless that is costly, then at even odds. Where
+        only the favourable end of the band meets them, the size for that end is given, as uncertain.
+        """
+        sure, even = (self._sizes(target.node, one) for one in (self.service.goals.confidence, EVEN_ODDS))
+        if not sure:
+            raise RuleError((does_not_fit(self.service, target.node, self.calibration),))
+        at_goal, at_even = _first_met(sure, bounds), _first_met(even, bounds)
+        met = at_goal
+        if not self.confidence_is_set and (at_goal is None or _costly(at_goal, at_even)):
+            met = at_even
+        beside = _Beside(sure=None if at_goal is None else at_goal[1], even=None if at_even is None else at_even[1])
+        if met is not None:
+            size, nodes = met
+            return (_point(blueprint, size, nodes, Outcome.MET, beside),)
+        unbound = [size for size in (sure if self.confidence_is_set else even) if size.shortfall <= 0]
+        if unbound:
+            most = bounds.most or max(bounds.counts or (0,))
+            total = unbound[0].replicas + self.service.spare_replicas
+            raise RuleError((too_few_nodes(unbound[0].nodes, most, target.target, replicas=total),))
+        if max(size.best_probability for size in even) < FAVOURABLE:
+            nearest, outcome = even[0], Outcome.MISSED
+        else:
+            # Sized for what meets the goals: replicas with one request each would tell nothing of the service.
+            hopeful = even if even[0].shortfall <= 0 else self._sizes(target.node, FAVOURABLE)
+            nearest, outcome = hopeful[0], Outcome.UNCERTAIN
+        nodes = _allowed(nearest.nodes, bounds) or bounds.most or max(bounds.counts or (nearest.nodes,))
+        return (_point(blueprint, nearest, nodes, outcome, beside),)
+
+    def _sizes(self, node: NodeType, confidence: float) -> tuple[ServingSize, ...]:
+        known = self.sizes.get(confidence, {}).get(node.id)
+        if known is not None:
+            return known
+        return searches(self.service, [node], self.calibration, (confidence,))[confidence][node.id]
 
     def meets_goals(self, blueprint: Blueprint, point: SizedPoint) -> bool:  # noqa: ARG002 - of the protocol
-        """Tell whether the replicas meet the goals at the peak with the confidence asked for."""
-        return _served(point).size.shortfall <= 0
+        """Tell whether the replicas meet the goals at the peak with the confidence that they are sized with."""
+        return _served(point).outcome is Outcome.MET
 
     def shortfall(self, point: SizedPoint) -> float:
-        """Return ln of the goal that is missed most over what is reached."""
-        return _served(point).size.shortfall
+        """Return how improbable it is that the goals are met, by any number of replicas; then by how much they miss."""
+        size = _served(point).size
+        return (1.0 - size.best_probability) * _PROBABILITY_FIRST + max(size.shortfall, 0.0)
 
     def goal_findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
         """Return which goals the nearest layout misses, and the bound where none can meet them."""
@@ -124,22 +150,27 @@ class ServingEngine:
         served = [serving_option(option) for option in options]
         return (
             *unknown_framework(blueprint),
-            *costly_confidence(self.service, served, self._nodes_at_even_odds(served)),
+            *costly_confidence(served, asked=self.confidence_is_set),
+            *(finding for option in served for finding in self._at_the_edge(option)),
             *capped_power(blueprint),
         )
 
-    def _nodes_at_even_odds(self, options: Sequence[ServingOption]) -> dict[str, int]:
-        """Return, by target, the nodes with which the middle of the bands meets the goals; nothing where none do."""
-        service = self.service
-        even = replace(service, goals=replace(service.goals, confidence=_EVEN))
-        nodes = {name: sizes[0].node for name, sizes in self.sizes.items() if sizes}
-        asked = {option.target: nodes[option.instance] for option in options if option.instance in nodes}
-        found = search(even, list({node.id: node for node in asked.values()}.values()), self.calibration)
-        return {
-            target: meeting[0].nodes
-            for target, node in asked.items()
-            if (meeting := [size for size in found[node.id] if size.shortfall <= 0])
-        }
+    def _at_the_edge(self, option: ServingOption) -> Iterator[Finding]:
+        """Yield `SRV023` where goals that are a quarter looser take half the nodes: little load goes on a replica."""
+        known = self.sizes[EVEN_ODDS].get(option.instance, ())
+        if option.outcome is not Outcome.MET or option.in_flight > _LITTLE_LOAD or option.nodes < _MANY or not known:
+            return
+        goals = self.service.goals
+        looser = replace(
+            goals,
+            first_token_s=None if goals.first_token_s is None else goals.first_token_s * LOOSER,
+            time_per_token_s=None if goals.time_per_token_s is None else goals.time_per_token_s * LOOSER,
+        )
+        service = replace(self.service, goals=looser)
+        found = searches(service, [known[0].node], self.calibration, (option.confidence,))[option.confidence]
+        nodes = found[option.instance][0].nodes
+        if 2 * nodes <= option.nodes:
+            yield goals_at_the_edge(option, nodes)
 
     def useful_share(self, point: SizedPoint) -> float:  # noqa: ARG002
         """Return the share of the time that the service is up: spare replicas stand in for what fails."""
@@ -197,7 +228,9 @@ class ServingEngine:
         size, service = served.size, self.service
         per_node = max(target.node.gpus // size.layout.gpus, 1)
         whole = point.nodes * per_node if size.layout.gpus <= target.node.gpus else point.gpus // size.layout.gpus
-        spare = min(max(whole - size.replicas, 0), service.spare_replicas)
+        # Of a size that misses the goals the target may not have all nodes.
+        replicas = min(size.replicas, max(whole, 1))
+        spare = min(max(whole - replicas, 0), service.spare_replicas)
         answer = size.mean_first_token_s + service.outputs.mean * size.mean_time_per_token_s
         mean = served.mean_load.rate(answer)
         made = size.replica_requests_per_s
@@ -208,9 +241,15 @@ class ServingEngine:
         return ServingOption(
             **common,
             layout=size.layout,
-            replicas=size.replicas,
+            outcome=served.outcome,
+            confidence=size.confidence,
+            probability=size.probability,
+            sure_nodes=served.sure_nodes,
+            even_odds_nodes=served.even_odds_nodes,
+            goal_confidence=service.goals.confidence,
+            replicas=replicas,
             spare_replicas=spare,
-            idle_gpus=point.gpus - (size.replicas + spare) * size.layout.gpus,
+            idle_gpus=max(point.gpus - (replicas + spare) * size.layout.gpus, 0),
             peak_requests_per_s=size.requests_per_s,
             mean_requests_per_s=mean,
             capacity_requests_per_s=size.capacity_per_s,
@@ -265,6 +304,7 @@ class ServingEngine:
                     first_token_s=asked.first_token_s,
                     time_per_token_s=asked.time_per_token_s,
                     percentile=asked.percentile * 100.0,
+                    confidence_is_set=self.confidence_is_set,
                 ),
             }
         )
@@ -295,9 +335,34 @@ def _allowed(needed: int, bounds: NodeBounds) -> int | None:
     return None if most is not None and least > most else least
 
 
-def _point(blueprint: Blueprint, node: NodeType, size: ServingSize, nodes: int) -> ServingPoint:
+def _first_met(sizes: Sequence[ServingSize], bounds: NodeBounds) -> tuple[ServingSize, int] | None:
+    """Return the first size that meets the goals and may be had, with its nodes; None for none."""
+    for size in sizes:
+        nodes = _allowed(size.nodes, bounds) if size.shortfall <= 0 else None
+        if nodes is not None:
+            return size, nodes
+    return None
+
+
+def _costly(met: tuple[ServingSize, int], at_even_odds: tuple[ServingSize, int] | None) -> bool:
+    """Tell whether a confidence takes half as many nodes more than even odds; one more is within rounding."""
+    if at_even_odds is None:
+        return False
+    nodes, even = met[1], at_even_odds[1]
+    return nodes - even > 1 and nodes >= COSTLY * even
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Beside:
+    """Nodes with the confidence of the goals, and at even odds; None where no layout meets the goals so."""
+
+    sure: int | None
+    even: int | None
+
+
+def _point(blueprint: Blueprint, size: ServingSize, nodes: int, outcome: Outcome, beside: _Beside) -> ServingPoint:
     """Return a size as billing takes it: a month, always on."""
-    days = _month_s(blueprint) / SECONDS_PER_DAY
+    node, days = size.node, _month_s(blueprint) / SECONDS_PER_DAY
     return ServingPoint(
         node=node,
         nodes=nodes,
@@ -308,6 +373,9 @@ def _point(blueprint: Blueprint, node: NodeType, size: ServingSize, nodes: int) 
         calendar_days_high=days,
         limited_by=_limits(size),
         size=size,
+        outcome=outcome,
+        sure_nodes=beside.sure,
+        even_odds_nodes=beside.even,
         mean_load=load_of(blueprint, 1.0),
     )
 

@@ -1,13 +1,14 @@
 """What is wrong with a service on a target, and what would make it right."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, serve_of
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding
-from clusterwright.plan.serving.record import ServingOption
+from clusterwright.plan.serving.record import Outcome, ServingOption
 from clusterwright.sizing.serving.calibration import Calibration
+from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
 from clusterwright.sizing.serving.configuration import framework_of
 from clusterwright.sizing.serving.search import least_accelerators
 from clusterwright.sizing.serving.service import Service
@@ -56,14 +57,28 @@ def too_few_nodes(needed: int, most: int, target: str, *, replicas: int) -> Find
 
 
 def missed(blueprint: Blueprint, option: ServingOption, target: ResolvedTarget) -> Iterator[Finding]:
-    """Yield the goals that the nearest layout misses: `SRV012` where nothing can meet it, else `SRV013`, `SRV014`."""
+    """Yield which goals are missed: `SRV012` to `SRV015`.
+
+    A goal that nothing can meet is `SRV012`; one that even the favourable end of the nearest layout's band misses is
+    `SRV013` or `SRV014`; goals that this end meets are `SRV015`.
+    """
     goals = blueprint.goals
-    sure = f"P{goals.percentile:g} at {percent(goals.confidence)} confidence"
     hardware = "system" if target.system else "instance"
-    for name, goal, bound, found in (
+    times = (
         ("time_per_token", goals.time_per_token, option.time_per_token_bound_s, option.time_per_token_s),
         ("first_token", goals.first_token, option.first_token_bound_s, option.first_token_s),
-    ):
+    )
+    if option.outcome is Outcome.UNCERTAIN:
+        yield Finding(
+            id="SRV015",
+            path=("goals",),
+            message=f"{option.target}: {option.outlook}",
+            help=f"load-test one replica and calibrate (clusterwright calibrate), choose a faster {hardware} or one "
+            "that was measured, or loosen the goals",
+        )
+        return
+    late = max(found.at(FAVOURABLE) / goal for _, goal, _, found in times if goal is not None)
+    for name, goal, bound, found in times:
         if goal is None:
             continue
         spoken, what = name.replace("_", " "), _BOUND[name]
@@ -77,17 +92,17 @@ def missed(blueprint: Blueprint, option: ServingOption, target: ResolvedTarget) 
                 ),
                 help=f"set goals.{name} above {_ms(bound)}, choose fewer bits for the weights, or a faster {hardware}",
             )
-        elif found.at(goals.confidence) > goal:
+        elif found.at(FAVOURABLE) / goal >= min(late, 1.0):
             yield Finding(
                 id="SRV013" if name == "time_per_token" else "SRV014",
                 path=("goals", name),
                 message=(
-                    f"{option.target}: the {spoken} of the nearest layout is {_ms(found.value)} ({_ms(found.low)} to "
-                    f"{_ms(found.high)}), {sure}; the goal is {_ms(goal)}"
+                    f"{option.target}: not possible: the {spoken} of the nearest layout is {_ms(found.value)} "
+                    f"({_ms(found.low)} to {_ms(found.high)}), P{goals.percentile:g}; the goal is {_ms(goal)}"
                 ),
                 help=(
-                    f"set goals.{name} to {_ms(found.at(goals.confidence))}, choose a faster {hardware}, or lower "
-                    "goals.confidence"
+                    f"set goals.{name} to {_ms(found.value)} for even odds, to {_ms(found.high)} for 90 %, or choose a "
+                    f"faster {hardware}"
                 ),
             )
 
@@ -119,34 +134,61 @@ def unknown_framework(blueprint: Blueprint) -> tuple[Finding, ...]:
     )
 
 
-#: Nodes over those at even odds from which the confidence is said to be what is paid for.
-_COSTLY = 1.5
+#: Nodes over those at even odds from which a confidence is costly.
+COSTLY = 1.5
 
 
-def costly_confidence(
-    service: Service, options: Sequence[ServingOption], at_even_odds: Mapping[str, int]
-) -> list[Finding]:
-    """Return `SRV022` for targets whose nodes are there for the width of the band more than for the load.
+def costly_confidence(options: Sequence[ServingOption], *, asked: bool) -> list[Finding]:
+    """Return `SRV022` for targets on which most nodes would be, or are, for the width of the band.
 
     More replicas shorten a queue; they do not make a prediction surer.
 
     Args:
-        service: with the confidence asked for.
         options: as they were sized.
-        at_even_odds: by target, the nodes that meet the goals at the middle of the bands.
+        asked: whether the blueprint sets the confidence, which is obeyed; else such targets are sized at even odds.
     """
-    return [
-        Finding(
-            id="SRV022",
-            path=("goals", "confidence"),
-            message=f"{option.target}: {percent(service.goals.confidence)} confidence takes {option.nodes:,} nodes, "
-            f"even odds {nodes:,}: the difference is for the band of the prediction, not for the load",
-            help="measure a replica and calibrate (clusterwright calibrate), or set goals.confidence to 0.5 and "
-            "load-test before you buy",
+    found = []
+    for option in options:
+        sure, even = option.sure_nodes, option.even_odds_nodes
+        if option.outcome is not Outcome.MET or even is None:
+            continue
+        confidence = percent(option.goal_confidence)
+        if asked and option.confidence > EVEN_ODDS and option.nodes >= COSTLY * even + 1:
+            text = (
+                f"{confidence} confidence takes {option.nodes:,} nodes, even odds {even:,}: the difference is for the "
+                "band of the prediction, not for the load"
+            )
+            advice = "remove goals.confidence, or set it to 0.5, and load-test one replica"
+        elif not asked and option.confidence < option.goal_confidence:
+            more = f"{confidence} would take {sure:,}" if sure else f"no layout reaches {confidence}"
+            text = f"sized at even odds with {option.nodes:,} nodes; {more}: the prediction is uncertain"
+            advice = "load-test one replica; goals.confidence asks for more"
+        else:
+            continue
+        found.append(
+            Finding(
+                id="SRV022",
+                path=("goals", "confidence"),
+                message=f"{option.target}: {text}",
+                help=f"{advice}; clusterwright calibrate narrows the band with what you measure",
+            )
         )
-        for option in options
-        if (nodes := at_even_odds.get(option.target)) is not None and option.nodes >= _COSTLY * nodes + 1
-    ]
+    return found
+
+
+#: Goals that are looked at beside those that are set, as a multiple of them.
+LOOSER = 1.25
+
+
+def goals_at_the_edge(option: ServingOption, nodes: int) -> Finding:
+    """Return `SRV023`: what goals that are a little looser would take."""
+    return Finding(
+        id="SRV023",
+        path=("goals",),
+        message=f"{option.target}: the goals leave a replica {option.in_flight:.1f} requests at once: "
+        f"{option.nodes:,} nodes, and {nodes:,} were first token and time per token {percent(LOOSER - 1.0)} longer",
+        help="loosen the goals, raise traffic.prefix_cache_hit if more is shared, or choose faster hardware",
+    )
 
 
 def capped_power(blueprint: Blueprint) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """What a plan of a service has beside what plans of all kinds have."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 from clusterwright.errors import InputError
@@ -16,12 +17,33 @@ from clusterwright.sizing.serving.search import (
 from clusterwright.sizing.serving.service import Load
 from clusterwright.units import percent
 
+_ALMOST_SURE = 0.99
+
+
+class Outcome(StrEnum):
+    """Whether replicas meet the goals with the confidence that they are sized with.
+
+    Uncertain is what only the favourable side of the prediction's band meets, or what a lower confidence than the one
+    that was set meets; not possible is what even the favourable end, P10, misses.
+    """
+
+    MET = "met"
+    UNCERTAIN = "uncertain"
+    MISSED = "not possible"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServingPoint(SizedPoint):
-    """A number of nodes with the replicas on them, as `sizing.serving` found them, and the mean load of today."""
+    """A number of nodes with the replicas on them, as `sizing.serving` found them, and the mean load of today.
+
+    Attributes:
+        sure_nodes, even_odds_nodes: as in `ServingOption`.
+    """
 
     size: ServingSize
+    outcome: Outcome
+    sure_nodes: int | None
+    even_odds_nodes: int | None
     mean_load: Load
 
 
@@ -77,11 +99,16 @@ class ServingWorkload(WorkloadSummary):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServingGoals(GoalSummary):
-    """What a service must meet: times that a share of the requests (0 to 100) does not exceed; None for no goal."""
+    """What a service must meet: times that a share of the requests (0 to 100) does not exceed; None for no goal.
+
+    Attributes:
+        confidence_is_set: by the user; else targets on which it is costly are sized at even odds.
+    """
 
     first_token_s: float | None
     time_per_token_s: float | None
     percentile: float
+    confidence_is_set: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,6 +135,10 @@ class ServingOption(Option):
     """One target that serves, sized, billed and costed.
 
     Attributes:
+        outcome: whether the goals are met; confidence: with which the replicas are sized, 0 to 1.
+        probability: that the goals are met at the peak, by the bands of times and throughput; `docs/serving.md`.
+        goal_confidence: of the goals; sure_nodes: that it takes; even_odds_nodes: that a confidence of 0.5 takes; None
+            where no size meets the goals so.
         layout: of a replica; replicas: that the peak needs; spare_replicas: beside them; idle_gpus: of the nodes that
             no replica takes.
         peak_requests_per_s, mean_requests_per_s: of all replicas; capacity_requests_per_s: of one, within the goals
@@ -125,6 +156,12 @@ class ServingOption(Option):
         usd_per_million_tokens: what tokens cost.
     """
 
+    outcome: Outcome
+    confidence: float
+    probability: float
+    goal_confidence: float
+    sure_nodes: int | None
+    even_odds_nodes: int | None
     layout: ReplicaLayout
     replicas: int
     spare_replicas: int
@@ -162,7 +199,27 @@ class ServingOption(Option):
             ("first token", f"{self.first_token_s.value:.2f} s"),
             ("per token", f"{self.time_per_token_s.value * 1e3:.0f} ms"),
             *((("$/M out", f"{price:.2f}"),) if price is not None else ()),
+            ("goals met", probability_text(self.probability)),
         )
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether only the favourable side of the band, or a lower confidence than the one set, meets the goals."""
+        return self.outcome is Outcome.UNCERTAIN
+
+    @property
+    def outlook(self) -> str:
+        """What is uncertain about the goals, and what to do; empty where they are met with their confidence."""
+        if self.outcome is Outcome.MISSED:
+            return "not possible: even the favourable end of the band misses the goals"
+        if self.outcome is Outcome.MET and self.confidence >= self.goal_confidence:
+            return ""
+        sure = f"{percent(self.goal_confidence)} confidence"
+        more = f"{sure} would take {self.sure_nodes:,} nodes" if self.sure_nodes else f"no layout reaches {sure}"
+        chance = f"{probability_text(self.probability)} probable that the goals are met"
+        name = "even odds" if self.outcome is Outcome.MET else "uncertain"
+        because = "the prediction is uncertain, " if self.outcome is Outcome.MET else ""
+        return f"{name}: {because}{more}; {chance}; load-test one replica first"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -184,6 +241,17 @@ class ServingPlan(Plan):
     def option(self, target: str) -> ServingOption | None:
         """Return the option of a target, None if the blueprint does not have it."""
         return next((option for option in self.options if option.target == target), None)
+
+
+def probability_text(probability: float) -> str:
+    """Return a probability in words; a band says little of what is beyond 1 in 100.
+
+    >>> probability_text(0.923), probability_text(0.9999), probability_text(0.001)
+    ('92 %', 'over 99 %', 'below 1 %')
+    """
+    if probability > _ALMOST_SURE:
+        return "over 99 %"
+    return "below 1 %" if probability < 1.0 - _ALMOST_SURE else percent(probability)
 
 
 def serving_plan(plan: Plan) -> ServingPlan:

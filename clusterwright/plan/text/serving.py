@@ -1,6 +1,7 @@
 """The numbers of a service as words, the same wherever they are shown: latencies, goals, replicas."""
 
-from clusterwright.plan.serving.record import ServingGoals, ServingOption
+from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
+from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.serving.search import Predicted, ReplicaLayout
 from clusterwright.units import percent
 
@@ -35,15 +36,31 @@ def replica_text(layout: ReplicaLayout) -> str:
     return parts + (f", EP {layout.expert}" if layout.expert > 1 else "")
 
 
-def goal_text(goals: ServingGoals) -> str:
-    """Return what the service must meet; empty without a goal."""
+def goal_text(plan: ServingPlan) -> str:
+    """Return what the service must meet, and how surely; empty without a goal."""
+    goals = plan.goals
     parts = [
         *(["first token " + time_text(goals.first_token_s)] if goals.first_token_s is not None else []),
         *(["per token " + time_text(goals.time_per_token_s)] if goals.time_per_token_s is not None else []),
     ]
     if not parts:
         return ""
-    return f"{', '.join(parts)} at P{goals.percentile:g}, {percent(goals.confidence)} confidence"
+    return f"{', '.join(parts)} at P{goals.percentile:g}, {_confidence_text(plan)}"
+
+
+def _confidence_text(plan: ServingPlan) -> str:
+    """Return with which confidence targets are sized, by name where they differ."""
+    sure = f"{percent(plan.goals.confidence)} confidence"
+    unsure = [
+        NAME_OF_TARGET[option.target]
+        for option in plan.options
+        if option.meets_goal and option.confidence < plan.goals.confidence
+    ]
+    if plan.goals.confidence_is_set or not unsure:
+        return sure
+    if len(unsure) == len(plan.options):
+        return f"even odds: the prediction is too uncertain for {sure}"
+    return f"{sure}, but even odds on {', '.join(unsure)}"
 
 
 def replicas_text(option: ServingOption) -> str:
@@ -54,3 +71,8 @@ def replicas_text(option: ServingOption) -> str:
     return (
         f"{count}{spare}, each {option.layout.gpus} × {option.accelerator_name} ({replica_text(option.layout)}){idle}"
     )
+
+
+def certainty_text(option: ServingOption) -> str:
+    """Return how probably a cluster meets the goals, and what is uncertain about it."""
+    return option.outlook or f"{probability_text(option.probability)} probable that the goals are met at the peak"

@@ -222,7 +222,8 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
     if alone is None:
         return (_no_answer(plan),)
     unit = plan.workload.unit
-    lines = [f"for {unit.asked}: {_way(plan, alone)}"]
+    first, last = plan.planned(alone.key), None if kept is None else plan.planned(kept.key)
+    lines = [f"for {unit.asked}: {_way(plan, alone)}{_outlook(first)}"]
     if kept is not None:
         horizon = f"{plan.economics.horizon_months:.0f} months"
         if plan.economics.runs is None:
@@ -235,13 +236,20 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         close = "" if near is None else f"; {term_text(near.key)}, at {money(near.npv_usd)}, is within that band"
         lines.append(
             f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} {unit.each}"
-            f"{indicative_text(kept)}{close}"
+            f"{indicative_text(kept)}{close}{'' if last is first else _outlook(last)}"
         )
     return tuple(lines)
 
 
+def _outlook(option: Option | None) -> str:
+    return f"; {option.outlook}" if option is not None and option.outlook else ""
+
+
 def _no_answer(plan: Plan) -> str:
     if not any(option.meets_goal for option in plan.options):
+        hopes = [f"{NAME_OF_TARGET[entry.target]}: {entry.outlook}" for entry in plan.options if entry.uncertain]
+        if hopes:
+            return f"no target meets the goals surely enough. {'. '.join(hopes)}"
         missed = "meets the goals" if plan.workload.unit.always_on else "can finish in time"
         return f"no target {missed}; see what failed"
     if all(option.run_cost_usd is None for option in plan.options):

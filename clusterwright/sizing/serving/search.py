@@ -33,6 +33,7 @@ from clusterwright.sizing.serving.calibration import (
 )
 from clusterwright.sizing.serving.closed_loop import Served, serve
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice, stacked, taken
+from clusterwright.sizing.serving.confidence import at_confidence, probability, score
 from clusterwright.sizing.serving.configuration import Configuration, device_of, place_of
 from clusterwright.sizing.serving.memory import (
     WEIGHT_BYTES,
@@ -61,7 +62,6 @@ _SIZES = (1, 2, 4, 8, 16)
 _STAGES = (2, 3, 4, 6, 8, 12, 16)
 #: Weights that take more than this share of a node's memory have layouts over several nodes looked at.
 _LARGE = 0.5
-_Z90 = NormalDist().inv_cdf(0.9)
 _MEDIAN = 0.5
 Flags = npt.NDArray[np.bool_]
 _Record = TypeVar("_Record", ServedModel, ServingDevice, Deployment, Factors)
@@ -92,8 +92,9 @@ class Predicted:
     high: float
 
     def at(self, confidence: float) -> float:
-        """Return what the figure does not exceed with a confidence of at least a half."""
-        return self.value * float((self.high / self.value) ** (NormalDist().inv_cdf(confidence) / _Z90))
+        """Return what the figure does not exceed with a confidence."""
+        band = np.log([[self.low / self.value, self.high / self.value]])
+        return self.value * math.exp(float(at_confidence(band, confidence, high=True)[0]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +128,7 @@ class ServingSize:
     Attributes:
         replicas: that the peak needs; nodes: for them and the spare ones.
         requests_per_s: at the peak, of all replicas; capacity_per_s: of one replica, that meets the goals with the
-            confidence asked for; limit_per_s: asked of all where answers take as long as they do then.
+            confidence; limit_per_s: asked of all where answers take as long as they do then.
         in_flight: requests of one replica at the peak; most_in_flight: what memory holds.
         first_token_s, time_per_token_s: at the percentile of the goals; mean_first_token_s, mean_time_per_token_s: of
             all requests. At the peak without the spare replicas.
@@ -135,6 +136,9 @@ class ServingSize:
             peak, reading the weights of one token at the nominal bandwidth.
         prefill_s: of one request of mean length; busy_share: of the replica's time that prefills.
         shortfall: ln of the goal that is missed most over what is reached, at most 0 where all are met.
+        confidence: with which goals and throughput were tested.
+        probability: that these replicas meet the goals at the peak, by the bands; best_probability: that as many
+            replicas of the layout as one likes do.
         level: how much of model and accelerator the calibration has seen.
     """
 
@@ -160,6 +164,9 @@ class ServingSize:
     memory: ReplicaMemory
     step: ReplicaStep
     shortfall: float
+    confidence: float
+    probability: float
+    best_probability: float
     level: str
 
 
@@ -216,13 +223,23 @@ class _Times:
 
 
 def search(service: Service, nodes: Sequence[NodeType], calibration: Calibration) -> dict[str, tuple[ServingSize, ...]]:
-    """Return the sizes of every layout that fits, by id of the node type; those that meet the goals first.
+    """Return `searches` with the confidence of the service's goals."""
+    asked = service.goals.confidence
+    return searches(service, nodes, calibration, (asked,))[asked]
 
-    Among them the one with the fewest nodes comes first, then with the fewest accelerators, then the fastest. A node
-    type on which the model does not fit has none.
+
+def searches(
+    service: Service, nodes: Sequence[NodeType], calibration: Calibration, confidences: Sequence[float]
+) -> dict[float, dict[str, tuple[ServingSize, ...]]]:
+    """Return the sizes of every layout that fits, by confidence and id of the node type.
+
+    Those that meet the goals come first: the one with the fewest nodes, then with the fewest accelerators, then the
+    fastest. A node type on which the model does not fit has none.
     """
     rows = [(node, layout) for node in nodes for layout in layouts(service, node)]
-    found: dict[str, tuple[ServingSize, ...]] = {node.id: () for node in nodes}
+    found: dict[float, dict[str, tuple[ServingSize, ...]]] = {
+        confidence: {node.id: () for node in nodes} for confidence in confidences
+    }
     if not rows:
         return found
     configurations = [_configuration(service, node, layout) for node, layout in rows]
@@ -241,20 +258,20 @@ def search(service: Service, nodes: Sequence[NodeType], calibration: Calibration
         )
         for metric in (TTFT_MEDIAN, TPOT_MEDIAN, THROUGHPUT)
     }
-    sizes = _sized(
-        service,
-        _Fitting(
-            rows=[rows[row] for row in fitting],
-            columns=columns,
-            index=fitting,
-            most=most[fitting],
-            bands=bands,
-            levels=levels,
-        ),
+    held = _Fitting(
+        rows=[rows[row] for row in fitting],
+        columns=columns,
+        index=fitting,
+        most=most[fitting],
+        bands=bands,
+        levels=levels,
     )
-    for node in {node.id: node for node in nodes}.values():
-        own = [size for size in sizes if size.node.id == node.id]
-        found[node.id] = tuple(sorted(own, key=_order))
+    loads = _loads(service, held)
+    for confidence in confidences:
+        sizes = _sized(service, held, loads, confidence)
+        for node in {node.id: node for node in nodes}.values():
+            own = [size for size in sizes if size.node.id == node.id]
+            found[confidence][node.id] = tuple(sorted(own, key=_order))
     return found
 
 
@@ -383,12 +400,6 @@ def _device(node: NodeType, layout: ReplicaLayout) -> ServingDevice:
     )
 
 
-def _at_confidence(band: Array, confidence: float, *, high: bool) -> Array:
-    """Return ln of what a figure is not beyond with a confidence; the band's P10 and P90 are those of a normal one."""
-    scale = NormalDist().inv_cdf(confidence) / _Z90
-    return band[:, 1] * scale if high else band[:, 0] * scale
-
-
 def request_mix(service: Service) -> RequestMix:
     """Return the lengths of a service's requests as points of their distributions."""
     inputs, outputs = service.inputs, service.outputs
@@ -477,44 +488,71 @@ class _Fitting:
     levels: Sequence[str]
 
 
-def _sized(service: Service, fitting: _Fitting) -> list[ServingSize]:
-    """Return every layout with the replicas that the load needs."""
-    columns, most, bands = fitting.columns, fitting.most, fitting.bands
-    goals = service.goals
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Loads:
+    """Layouts at every load of `_GRID`, a row each.
+
+    Attributes:
+        first_at, token_at: times at the percentile of the goals; rate: requests per second of a replica; asked: of all.
+        room: whether memory holds what varies above the mean.
+    """
+
+    first_at: Array
+    token_at: Array
+    rate: Array
+    asked: Array
+    room: Flags
+
+
+def _loads(service: Service, fitting: _Fitting) -> _Loads:
+    """Return what every layout does at every load."""
+    columns, most = fitting.columns, fitting.most
     count, points = len(fitting.index), len(_GRID)
     coarse = _token_spread(service, columns, np.repeat(fitting.index, len(_COARSE)), np.tile(_COARSE, count)).reshape(
         count, len(_COARSE)
     )
     spread = np.exp([np.interp(np.log(_GRID), np.log(_COARSE), row) for row in np.log(coarse)])
     times = _times(service, columns, np.repeat(fitting.index, points), np.tile(_GRID, count), spread.reshape(-1))
-    slow_first = np.exp(_at_confidence(bands[TTFT_MEDIAN], goals.confidence, high=True))
-    slow_token = np.exp(_at_confidence(bands[TPOT_MEDIAN], goals.confidence, high=True))
-    slow_rate = np.exp(_at_confidence(bands[THROUGHPUT], goals.confidence, high=False))
 
     def shaped(values: Array) -> Array:
         return values.reshape(count, points)
 
-    missed = _shortfall(
-        goals, shaped(times.first_at) * slow_first[:, None], shaped(times.token_at) * slow_token[:, None]
-    )
-    normal = max(NormalDist().inv_cdf(goals.percentile), 0.0)
+    normal = max(NormalDist().inv_cdf(service.goals.percentile), 0.0)
     # What varies above the mean must fit into memory too, else it waits to be admitted; one request always fits.
     room = (np.maximum(_GRID + normal * np.sqrt(_GRID), 1.0)[None, :] <= most[:, None]) | (_GRID <= 1.0)[None, :]
-    answer = shaped(times.first) + service.outputs.mean * shaped(times.token)
-    asked = _rates(service, answer)
-    capacity = shaped(times.rate) * slow_rate[:, None]
-    needed = asked / capacity
+    return _Loads(
+        first_at=shaped(times.first_at),
+        token_at=shaped(times.token_at),
+        rate=shaped(times.rate),
+        asked=_rates(service, shaped(times.first) + service.outputs.mean * shaped(times.token)),
+        room=room,
+    )
+
+
+def _sized(service: Service, fitting: _Fitting, loads: _Loads, confidence: float) -> list[ServingSize]:
+    """Return every layout with the replicas that the load needs, goals and throughput tested with a confidence."""
+    columns, bands, goals = fitting.columns, fitting.bands, service.goals
+    count = len(fitting.index)
+    slow_first, slow_token, slow_rate = (
+        np.exp(at_confidence(bands[metric], confidence, high=metric != THROUGHPUT))[:, None]
+        for metric in (TTFT_MEDIAN, TPOT_MEDIAN, THROUGHPUT)
+    )
+    missed = _shortfall(goals, loads.first_at * slow_first, loads.token_at * slow_token)
+    capacity = loads.rate * slow_rate
+    needed = loads.asked / capacity
     # Goals first, then the largest load that a replica may have, so that the fewest do.
-    least = np.where(room, np.maximum(missed, 0.0), np.inf)
+    least = np.where(loads.room, np.maximum(missed, 0.0), np.inf)
     best = np.min(least, axis=1)
-    allowed = room & (least <= best[:, None] + 1e-12)
+    allowed = loads.room & (least <= best[:, None] + 1e-12)
     chosen = np.argmin(np.where(allowed, needed, np.inf), axis=1)
     lines = np.arange(count)
     replicas = np.maximum(np.ceil(needed[lines, chosen] - 1e-9), 1.0)
-    in_flight = _load(shaped(times.rate), asked, replicas)
+    in_flight = _load(loads.rate, loads.asked, replicas)
     final = _times(
         service, columns, fitting.index, in_flight, _token_spread(service, columns, fitting.index, in_flight)
     )
+    in_time = _goal_scores(goals, bands, loads)
+    carried = score(bands[THROUGHPUT], np.log(needed * slow_rate / replicas[:, None]), high=False)
     return [
         _size(
             service,
@@ -524,13 +562,28 @@ def _sized(service: Service, fitting: _Fitting) -> list[ServingSize]:
             _Found(
                 replicas=int(replicas[line]),
                 capacity=float(capacity[line, chosen[line]]),
-                asked=float(asked[line, chosen[line]]),
+                asked=float(loads.asked[line, chosen[line]]),
                 in_flight=float(in_flight[line]),
                 shortfall=float(missed[line, chosen[line]]),
+                confidence=confidence,
+                probability=probability(float(np.minimum(in_time, carried)[line].max())),
+                best_probability=probability(float(in_time[line].max())),
             ),
         )
         for line in range(count)
     ]
+
+
+def _goal_scores(goals: LatencyGoals, bands: dict[str, Array], loads: _Loads) -> Array:
+    """Return the normal score with which each layout meets the goals at each load; minus infinity without room."""
+    found = np.where(loads.room, np.inf, -np.inf)
+    for goal, times, metric in (
+        (goals.first_token_s, loads.first_at, TTFT_MEDIAN),
+        (goals.time_per_token_s, loads.token_at, TPOT_MEDIAN),
+    ):
+        if goal is not None:
+            found = np.minimum(found, score(bands[metric], np.log(goal / times), high=True))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -542,6 +595,9 @@ class _Found:
     asked: float
     in_flight: float
     shortfall: float
+    confidence: float
+    probability: float
+    best_probability: float
 
 
 def _rates(service: Service, answer_s: Array) -> Array:
@@ -601,6 +657,9 @@ def _size(service: Service, fitting: _Fitting, times: _Times, line: int, found: 
             **{name: float(getattr(served.step, name)[line]) for name in ReplicaStep.__slots__},
         ),
         shortfall=found.shortfall,
+        confidence=found.confidence,
+        probability=found.probability,
+        best_probability=found.best_probability,
         level=fitting.levels[line],
     )
 
