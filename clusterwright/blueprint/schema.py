@@ -23,6 +23,7 @@ from clusterwright.blueprint.fields import (
 )
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.finetuning import Finetune
+from clusterwright.blueprint.hosted import ApiTarget
 from clusterwright.blueprint.jobs import Jobs
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
@@ -132,6 +133,7 @@ class Targets(Section):
     azure: AzureTarget | None = None
     gcp: GcpTarget | None = None
     onprem: OnPremTarget | None = None
+    api: ApiTarget | None = Field(None, description="serve: hosted models to compare the clusters with")
 
     @model_validator(mode="after")
     def _at_least_one(self) -> "Targets":

@@ -14,6 +14,7 @@ from clusterwright.blueprint.load import load, load_values
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.render.answer import comparison_text, plan_text
+from clusterwright.cli.validate import calibrate
 from clusterwright.errors import InputError, RuleError
 from clusterwright.explain.explanation import explanations, find
 from clusterwright.plan.decide import decide
@@ -313,6 +314,34 @@ def test_the_probability_of_an_option_is_printed_explained_and_in_the_plan() -> 
     assert ("goals met", said) in option.key_figures
     assert f"{said} probable that the goals are met" in plan_text(plan, Path("chat.yaml"))
     assert find(explanations(plan, "aws"), "goals_met").value == said
+
+
+def test_rows_of_a_framework_of_ones_own_change_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eighteen measured loads of LMDeploy make it a known framework: narrower bands, no SRV020, other latencies."""
+    held = ("workload.framework=LMDeploy 0.7", "targets.aws.instance=p5en.48xlarge")
+    before = _plan(*held)
+    header = (
+        "id,source,model,params_b,layers,hidden,heads,kv_heads,head_dim,ffn_hidden,vocab,gpu,n_gpus,tp,pp,ep,"
+        "precision_weights,precision_kv,engine,isl,osl,concurrency_or_batch,measured_kind,measured_value"
+    )
+    rows = [
+        f"X{gpus}-{load}-{kind},own,Llama-3.1-70B,70.554,80,8192,64,8,128,28672,128256,H200,{gpus},{gpus},1,,FP8,FP8,"
+        f"LMDeploy 0.7,1000,300,{load},{kind},{value:.4g}"
+        for gpus, faster in ((2, 1.0), (4, 1.8), (8, 3.0))
+        for load, rate in ((8, 380.0), (32, 1100.0), (128, 2400.0))
+        for kind, value in (("output_tok_per_s_total", rate * faster), ("tpot_ms", 1e3 * load / (rate * faster)))
+    ]
+    table = tmp_path / "own.csv"
+    table.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    assert calibrate([table], tmp_path / "mine", anew=False) == 0
+    monkeypatch.setenv("CLUSTERWRIGHT_CALIBRATION", str(tmp_path / "mine"))
+    after = _plan(*held)
+    assert "SRV020" in {warning.id for warning in before.warnings}
+    assert "SRV020" not in {warning.id for warning in after.warnings}
+    wide, narrow = _aws(before).time_per_token_s, _aws(after).time_per_token_s
+    assert narrow.high / narrow.low < 0.8 * wide.high / wide.low
+    assert _aws(after).probability > _aws(before).probability
+    assert narrow.value != wide.value
 
 
 def test_a_service_that_misses_its_goals_finishes_nothing() -> None:

@@ -68,6 +68,7 @@ def plan_text(
         _comparison(plan),
         "",
         *((*_block(shown_of(plan).title, *lines), "") if (lines := shown_of(plan).lines(plan)) else ()),
+        *shown_of(plan).table(plan),
         *_not_ranked(plan),
         *(_block("Near misses", *lines) if (lines := near_miss_lines(plan)) else ()),
         *_breakevens(plan),

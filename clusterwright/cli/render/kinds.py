@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.cli.render.finetuning import run_details, run_lines
-from clusterwright.cli.render.serving import service_details, service_lines
+from clusterwright.cli.render.serving import hosted_lines, service_details, service_lines
 from clusterwright.cli.render.training import training_details
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_plan
@@ -37,12 +37,14 @@ class Shown:
     """The parts of a kind; the defaults are those of a kind without any.
 
     Attributes:
-        goal: what the work must meet, in a line; title, lines: a block of its own; details: blocks with their titles.
+        goal: what the work must meet, in a line; title, lines: a block of its own; table: lines below it, to the width
+            of the terminal; details: blocks with their titles.
     """
 
     goal: Callable[[Plan], str] = _within
     title: str = ""
     lines: Callable[[Plan], Sequence[str]] = _no_lines
+    table: Callable[[Plan], Sequence[str]] = _no_lines
     details: Callable[[Option], Sequence[tuple[str, Sequence[str]]]] = _no_details
 
 
@@ -54,6 +56,7 @@ _SHOWN: Mapping[str, Shown] = {
         goal=lambda plan: goal_text(serving_plan(plan)),
         title="Service",
         lines=service_lines,
+        table=hosted_lines,
         details=service_details,
     ),
 }

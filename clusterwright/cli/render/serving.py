@@ -2,15 +2,31 @@
 
 from collections.abc import Sequence
 
+from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
+from clusterwright.plan.serving.record import (
+    ServingOption,
+    ServingPlan,
+    probability_text,
+    serving_option,
+    serving_plan,
+)
 from clusterwright.plan.serving.simulated import SHARES, SimulatedOption
-from clusterwright.plan.text.money import money
-from clusterwright.plan.text.serving import banded_text, certainty_text, replicas_text, time_text
-from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
+from clusterwright.plan.text.money import money, told_code
+from clusterwright.plan.text.serving import (
+    banded_text,
+    certainty_text,
+    replicas_text,
+    time_text,
+    tokens_text,
+    told_each,
+)
+from clusterwright.plan.text.words import NAME_OF_TARGET, on_target, term_text
 
 _BAR = 24
 _BLOCKS = "█▓▒·"
+#: Hosted offers that a terminal shows.
+_MOST_HOSTED = 10
 
 
 def service_lines(plan: Plan) -> tuple[str, ...]:
@@ -35,6 +51,64 @@ def service_lines(plan: Plan) -> tuple[str, ...]:
             if option is not shown
         ),
     )
+
+
+def hosted_lines(asked: Plan) -> list[str]:
+    """Return own clusters, managed endpoints and hosted models in one table, with what it leaves open below it."""
+    plan = serving_plan(asked)
+    if not plan.hosted:
+        return []
+    rows = [
+        [
+            term_text(option.target),
+            "own",
+            told_each(option.usd_per_million_tokens.blended),
+            *[""] * 3,
+            money(option.run_cost_usd),
+            "",
+            f"{probability_text(option.probability)} probable" if option.meets_goal else "misses the goals",
+            "",
+        ]
+        for option in plan.options
+    ]
+    rows.append(["managed endpoint", "managed", *["unknown"], *[""] * 3, "unknown", "", "no dated price is known", ""])
+    rows += [
+        [
+            offer.provider,
+            "hosted",
+            told_each(offer.blended_usd_per_million),
+            told_each(offer.input_usd_per_million),
+            told_each(offer.cached_input_usd_per_million),
+            told_each(offer.output_usd_per_million),
+            money(offer.usd_per_month),
+            "never" if offer.own_wins_from_tokens_per_day is None else tokens_text(offer.own_wins_from_tokens_per_day),
+            ", ".join(identity for identity, _ in offer.broken) or "none known broken",
+            offer.price_last_seen,
+        ]
+        for offer in plan.hosted[:_MOST_HOSTED]
+    ]
+    code = told_code()
+    first = plan.hosted[0]
+    shown = table(
+        [
+            Column("Own or hosted", "left"), Column("", "left", drop=0.5), Column(f"{code}/M", drop=0),
+            Column("in", drop=3), Column("cached", drop=5), Column("out", drop=3), Column("a month", drop=0),
+            Column("own wins from", drop=0.3), Column("goals or limits", "left", drop=0.4), Column("seen", drop=6),
+        ],
+        rows,
+    )  # fmt: skip
+    more = len(plan.hosted) - _MOST_HOSTED
+    return [
+        shown,
+        *prose(
+            f"{first.model} hosted by others, {tokens_text(first.tokens_per_day)} tokens a day at the mean, in and out "
+            f"together; own wins from: tokens a day from which replicas {on_target(first.own_target)} cost less. "
+            "Hosted models are compared, not ranked: they need no stack, nothing is built for them, and their latency "
+            "is not predicted" + (f"; {more} dearer ones are in the plan's JSON" if more > 0 else ""),
+            indent=2,
+        ),
+        "",
+    ]
 
 
 def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:

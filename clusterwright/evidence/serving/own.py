@@ -23,6 +23,7 @@ from clusterwright.evidence.shrinkage import shrunk
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving.calibration import (
     ENERGY,
+    FEWEST_ROWS,
     METRICS,
     SCALES,
     THROUGHPUT,
@@ -44,8 +45,6 @@ _OF_FACTORS = MappingProxyType(
 _NOISE = MappingProxyType(
     {THROUGHPUT: 0.25, TPOT_MEDIAN: 0.25, TTFT_MEDIAN: 0.4, TTFT_MEAN: 0.4, TTFT_P99: 0.6, ENERGY: 0.25}
 )
-#: Rows from which on a pair of model and accelerator counts as seen, with the narrower band.
-FEWEST_ROWS_OF_PAIR = 5
 #: What the folder of an own calibration has beside serving, so that a plan finds both.
 _OF_TRAINING = ("calibration.csv", "calibration_effects.csv")
 
@@ -93,7 +92,7 @@ def learn(rows: Sequence[Measurement], shipped: Calibration) -> Own:
     return Own(
         added=added,
         rows=counts,
-        pairs={pair: count for pair, count in pairs.items() if count >= FEWEST_ROWS_OF_PAIR},
+        pairs={pair: count for pair, count in pairs.items() if count >= FEWEST_ROWS},
         before=target,
         after=target - matrix @ values,
     )

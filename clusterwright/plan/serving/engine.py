@@ -1,11 +1,13 @@
 """The engine of serving: replicas for a load and goals, sized by `sizing.serving`; one unit of work is a month."""
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.hosted import ApiTarget
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint, serve_of
 from clusterwright.blueprint.workloads import ModelFile
@@ -26,8 +28,10 @@ from clusterwright.plan.serving.findings import (
     too_few_nodes,
     unknown_framework,
 )
+from clusterwright.plan.serving.hosted import broken_limits, hosted_offers
 from clusterwright.plan.serving.job import growth_factor, load_of, service_of, storage_of
 from clusterwright.plan.serving.record import (
+    HostedOffer,
     Outcome,
     ServingGoals,
     ServingOption,
@@ -65,6 +69,7 @@ def serving_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "S
         model=resolved.model,
         service=service,
         calibration=calibration,
+        api=blueprint.targets.api,
         confidence_is_set="confidence" in blueprint.goals.model_fields_set,
         sizes=searches(service, list(nodes.values()), calibration, (service.goals.confidence, EVEN_ODDS)),
     )
@@ -77,6 +82,7 @@ class ServingEngine:
     Attributes:
         service: at the peak of the last day of the horizon.
         confidence_is_set: by the user, and obeyed; else even odds take its place where it costs much.
+        api: hosted models to compare with, None for none.
         sizes: of the hardware of all targets, by confidence (the one of the goals, and even odds) and node type.
     """
 
@@ -85,6 +91,7 @@ class ServingEngine:
     service: Service
     calibration: Calibration
     confidence_is_set: bool
+    api: ApiTarget | None
     sizes: Mapping[float, Mapping[str, tuple[ServingSize, ...]]]
 
     def units_of_horizon(self, blueprint: Blueprint) -> float:
@@ -149,11 +156,15 @@ class ServingEngine:
         """Return what widens the band, what the width of the band costs, and caps that no prediction counts."""
         served = [serving_option(option) for option in options]
         return (
-            *unknown_framework(blueprint),
+            *unknown_framework(blueprint, self.calibration),
             *costly_confidence(served, asked=self.confidence_is_set),
             *(finding for option in served for finding in self._at_the_edge(option)),
             *capped_power(blueprint),
+            *broken_limits(self._hosted(served, blueprint.economics.as_of or self.facts.book.newest_day)),
         )
+
+    def _hosted(self, options: Sequence[ServingOption], as_of: dt.date) -> tuple[HostedOffer, ...]:
+        return () if self.api is None else hosted_offers(self.api, self.model, self.service, options, as_of)
 
     def _at_the_edge(self, option: ServingOption) -> Iterator[Finding]:
         """Yield `SRV023` where goals that are a quarter looser take half the nodes: little load goes on a replica."""
@@ -297,6 +308,7 @@ class ServingEngine:
         return ServingPlan(
             **{
                 **common,
+                "hosted": self._hosted(common["options"], dt.date.fromisoformat(common["as_of"])),
                 "goals": ServingGoals(
                     finish_within_days=None,
                     confidence=goals.confidence,

@@ -118,10 +118,10 @@ def _ms(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
-def unknown_framework(blueprint: Blueprint) -> tuple[Finding, ...]:
+def unknown_framework(blueprint: Blueprint, calibration: Calibration) -> tuple[Finding, ...]:
     """Return `SRV020` where no measurement is of the framework that is named."""
     workload, _ = serve_of(blueprint)
-    if framework_of(workload.framework):
+    if calibration.knows_framework(framework_of(workload.framework)):
         return ()
     return (
         Finding(
@@ -129,7 +129,7 @@ def unknown_framework(blueprint: Blueprint) -> tuple[Finding, ...]:
             path=("workload", "framework"),
             message=f"no measurement is of {workload.framework}: its figures are those of all frameworks, with a wider "
             "band",
-            help="vllm, sglang and tensorrt-llm have measurements of their own",
+            help="vllm, sglang and tensorrt-llm have measurements of their own; clusterwright calibrate takes yours",
         ),
     )
 

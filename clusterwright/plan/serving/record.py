@@ -230,13 +230,59 @@ class ServingOtherOption(OtherOption):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class HostedOffer:
+    """A service's traffic on a model that a provider hosts.
+
+    Attributes:
+        product: the provider's name of the model; model: as it is known here.
+        input_usd_per_million … batch_output_usd_per_million: list prices; None where there is none.
+        blended_usd_per_million: of this traffic, cached input and batches at their prices; usd_per_month: of it all.
+        tokens_per_day: input and output of the mean traffic.
+        own_target: the cheapest option that meets the goals; own_usd_per_month: what it costs.
+        own_wins_from_tokens_per_day: replicas of one's own on its hardware cost less from there; None for never.
+        context_tokens … tokens_per_minute: limits; None where they are not known.
+        price_first_seen, price_last_seen: days, ISO 8601; sources: titles.
+        broken: id and text of the limits that the traffic breaks.
+    """
+
+    provider: str
+    product: str
+    model: str
+    input_usd_per_million: float
+    output_usd_per_million: float
+    cached_input_usd_per_million: float | None
+    batch_input_usd_per_million: float | None
+    batch_output_usd_per_million: float | None
+    blended_usd_per_million: float
+    usd_per_month: float
+    tokens_per_day: float
+    own_target: str
+    own_usd_per_month: float | None
+    own_wins_from_tokens_per_day: float | None
+    context_tokens: float | None
+    most_input_tokens: float | None
+    most_output_tokens: float | None
+    requests_per_minute: float | None
+    tokens_per_minute: float | None
+    price_first_seen: str
+    price_last_seen: str
+    sources: tuple[str, ...]
+    broken: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ServingPlan(Plan):
-    """The plan of a service: all its options serve."""
+    """The plan of a service: all its options serve.
+
+    Attributes:
+        hosted: models of others that `targets.api` compares it with, the cheapest month first; none are ranked.
+    """
 
     workload: ServingWorkload
     goals: ServingGoals
     options: tuple[ServingOption, ...]
     other_options: tuple[ServingOtherOption, ...] = ()
+    hosted: tuple[HostedOffer, ...] = ()
 
     def option(self, target: str) -> ServingOption | None:
         """Return the option of a target, None if the blueprint does not have it."""

@@ -1,6 +1,7 @@
 """The numbers of a service as words, the same wherever they are shown: latencies, goals, replicas."""
 
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
+from clusterwright.plan.text.money import told
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.serving.search import Predicted, ReplicaLayout
 from clusterwright.units import percent
@@ -76,3 +77,20 @@ def replicas_text(option: ServingOption) -> str:
 def certainty_text(option: ServingOption) -> str:
     """Return how probably a cluster meets the goals, and what is uncertain about it."""
     return option.outlook or f"{probability_text(option.probability)} probable that the goals are met at the peak"
+
+
+def told_each(usd_per_million: float | None) -> str:
+    """Return a price per million tokens; empty where there is none."""
+    return "" if usd_per_million is None else f"{told(usd_per_million):.3g}"
+
+
+def tokens_text(tokens: float) -> str:
+    """Return a number of tokens in words.
+
+    >>> tokens_text(22_649_517_161), tokens_text(331_000), tokens_text(950)
+    ('22.6 B', '331 k', '950')
+    """
+    for size, name in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if tokens >= size:
+            return f"{tokens / size:.3g} {name}"
+    return f"{tokens:,.0f}"

@@ -60,6 +60,8 @@ COMPARED_WITH = MappingProxyType(
 EVERY_KIND = "all"
 #: Text that no row of the calibration has, such as an unknown framework, makes a band this much wider in ln.
 VAGUE_WIDENING = 1.25
+#: Rows from which on a framework, or a pair of model and accelerator, counts as measured.
+FEWEST_ROWS = 5
 #: Ways to speculate that rows of the calibration have: none, and heads of the model that predict several tokens.
 _SPECULATION = ("", "mtp")
 
@@ -261,6 +263,10 @@ class Calibration(CalibratedPairs):
         wider = self._widening(self._unknown(row, level), metric)
         return low * wider, high * wider
 
+    def knows_framework(self, framework: str) -> bool:
+        """Tell whether measurements enough to say something of it are of a framework (`configuration.framework_of`)."""
+        return self.fitted.rows.get(("framework", framework), 0) >= FEWEST_ROWS
+
     def _unknown(self, row: Configuration, level: str) -> tuple[str, ...]:
         """Return what of a configuration no row of the calibration has."""
         rows = self.fitted.rows
@@ -268,7 +274,7 @@ class Calibration(CalibratedPairs):
         new_generation = level in (UNSEEN_HARDWARE, BOTH_UNSEEN) and generation not in rows
         texts = (
             (UNSEEN_GENERATION, new_generation),
-            (UNSEEN_FRAMEWORK, not row.framework or ("framework", row.framework) not in rows),
+            (UNSEEN_FRAMEWORK, not self.knows_framework(row.framework)),
             (UNSEEN_RELEASE, bool(row.release) and ("release", row.release) not in rows),
             ("precision", not row.precision),
             ("speculation", row.speculative not in _SPECULATION),

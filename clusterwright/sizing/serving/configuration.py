@@ -1,5 +1,6 @@
 """What is configured of a replica: model, accelerator, framework, formats, layout and load, as columns."""
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -39,13 +40,17 @@ _FRAMEWORKS = (
 )  # fmt: skip
 
 
+#: The version at the end of a framework's name.
+_VERSION = re.compile(r"[\s_=@-]+v?\d[\w.+-]*$")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Configuration:
     """One replica, or one system of alike replicas, before its load is known to be held.
 
     Attributes:
-        framework: its family, empty if unknown; precision, cache_precision: of weights and of keys and values, empty if
-            not stated.
+        framework: its family, or its own name; precision, cache_precision: of weights and of keys and values; each
+            empty if not stated.
         gpus: of the whole; gpus_per_worker, workers, prefill_gpus_per_worker, prefill_workers: as `Deployment`, 0
             workers where only the system is stated.
         speculative: how tokens are drafted, empty for not at all.
@@ -132,9 +137,13 @@ def distinct(rows: Sequence[_Row], key: Callable[[_Row], Hashable]) -> tuple[lis
 
 
 def framework_of(name: str) -> str:
-    """Return the family of a framework, empty for one that is not known."""
+    """Return the family of a framework; of one that is not known its own name, in small letters without its version.
+
+    >>> framework_of("vLLM 0.9.1"), framework_of("LMDeploy v0.7"), framework_of("")
+    ('vllm', 'lmdeploy', '')
+    """
     spoken = name.lower()
-    return next((family for part, family in _FRAMEWORKS if part in spoken), "")
+    return next((family for part, family in _FRAMEWORKS if part in spoken), _VERSION.sub("", spoken).strip())
 
 
 def device_of(accelerator: Accelerator) -> ServingDevice:

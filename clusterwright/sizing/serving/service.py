@@ -79,7 +79,7 @@ class Service:
     """What replicas are sized for.
 
     Attributes:
-        framework: its family, empty if unknown; precision, cache_precision: of weights and of keys and values, the
+        framework: its family, or its own name; precision, cache_precision: of weights and of keys and values, the
             latter empty for the usual; speculative: how tokens are drafted, empty for not at all.
         prefix_share: of the input tokens, whose keys and values are in memory.
         most_sequences: limit of the framework; tensor, pipeline, expert: sizes held fixed, None to search.

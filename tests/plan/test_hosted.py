@@ -1,0 +1,161 @@
+"""A service's month on hosted models: priced from its tokens, compared and never ranked, with the limits that break."""
+
+import datetime as dt
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from clusterwright import assets
+from clusterwright.blueprint.load import load
+from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.cli.render.answer import plan_text
+from clusterwright.errors import InputError
+from clusterwright.plan.decide import decide
+from clusterwright.plan.document import dumps, loads
+from clusterwright.plan.facts import Facts
+from clusterwright.plan.serving.hosted import share_above
+from clusterwright.plan.serving.record import HostedOffer, ServingPlan, serving_plan
+from clusterwright.pricing.hosted import ON_DEMAND, hosted_models, hosted_names, token_prices
+from clusterwright.sizing.serving.service import Lengths
+
+_BLUEPRINT = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
+_ONE = ("targets.azure=null", "targets.gcp=null", "targets.onprem=null")
+
+
+@cache
+def _plan(*overrides: str) -> ServingPlan:
+    blueprint = load(_BLUEPRINT, (*_ONE, *overrides)).blueprint
+    resolved = resolve(blueprint, load_catalogue())
+    assert isinstance(resolved, Resolved), resolved
+    return serving_plan(decide(blueprint, resolved, Facts.open()))
+
+
+def _of(plan: ServingPlan, provider: str) -> HostedOffer:
+    return next(offer for offer in plan.hosted if offer.provider == provider)
+
+
+def test_a_month_costs_its_tokens_at_the_prices_of_the_day() -> None:
+    """Groq's gpt-oss-120b: half of the input is cached at 0.075 USD, the rest 0.15, output 0.60 USD a million."""
+    plan = _plan("targets.api={model: gpt-oss-120b}")
+    option, groq = plan.options[0], _of(plan, "Groq")
+    inputs, outputs = option.input_tokens_per_month / 1e6, option.output_tokens_per_month / 1e6
+    assert groq.usd_per_month == pytest.approx(inputs * (0.5 * 0.15 + 0.5 * 0.075) + outputs * 0.6)
+    assert groq.blended_usd_per_million == pytest.approx(groq.usd_per_month / (inputs + outputs))
+    assert [offer.usd_per_month for offer in plan.hosted] == sorted(offer.usd_per_month for offer in plan.hosted)
+
+
+def test_a_price_that_changed_is_the_one_of_the_day() -> None:
+    """Groq lowered gpt-oss-120b's output from 0.75 to 0.60 USD between January 19 and 26, 2026."""
+    before, after = (
+        next(one for one in hosted_models("gpt-oss-120b", dt.date.fromisoformat(day)) if one.provider == "Groq")
+        for day in ("2026-01-20", "2026-02-01")
+    )
+    assert (before.output_usd, after.output_usd) == (0.75, 0.6)
+    assert hosted_models("gpt-oss-120b", dt.date(2025, 1, 1)) == ()
+
+
+def test_hosted_models_are_no_way_to_do_the_work() -> None:
+    """The ranking, the answer and the options are those without targets.api; the text says that no stack is needed."""
+    plan, without = _plan("targets.api={}"), _plan()
+    assert plan.ranking == without.ranking
+    assert plan.options == without.options
+    assert plan.recommended_key == without.recommended_key
+    assert without.hosted == ()
+    text = " ".join(plan_text(plan, Path("chat.yaml")).split())
+    assert "they need no stack" in text
+    assert "managed endpoint managed unknown" in text
+    assert loads(dumps(plan)) == plan
+
+
+def test_owning_wins_from_where_its_nodes_cost_what_the_tokens_do() -> None:
+    """At the breakeven the nodes cost as much a day as the tokens; a model dearer by half is beaten earlier."""
+    plan = _plan("targets.api={}")
+    option = plan.options[0]
+    assert option.run_usd is not None
+    node_day = option.run_usd / option.nodes / option.calendar_days
+    found = {offer.provider: offer.own_wins_from_tokens_per_day for offer in plan.hosted}
+    for offer in plan.hosted:
+        wins = offer.own_wins_from_tokens_per_day
+        if wins is not None:
+            nodes = wins * offer.blended_usd_per_million / 1e6 / node_day
+            assert nodes == pytest.approx(round(nodes), rel=1e-9)
+            per_node = option.replicas * option.capacity_requests_per_s * 1800 * 86400 / 1.6 / (option.nodes - 1)
+            assert wins <= nodes * per_node
+    assert found["Lambda"] is None
+    dear = found["Azure AI Foundry"]
+    assert dear is not None
+    assert all(wins is None or wins >= dear for wins in found.values())
+
+
+def test_limits_that_the_traffic_breaks_are_warnings_with_ids() -> None:
+    """Answers of up to 8,000 tokens are cut at 2,048, and an account's limits are below the peak's requests."""
+    plan = _plan(
+        "targets.api={requests_per_minute: 100, tokens_per_minute: 1e5, concurrent_requests: 10}",
+        "traffic.output_tokens={mean: 2000, p95: 6000}",
+    )
+    azure = dict(_of(plan, "Azure AI Foundry").broken)
+    assert set(azure) == {"API003", "API004", "API005", "API006"}
+    assert "cut at 2,048 tokens" in azure["API003"]
+    told = {warning.id for warning in plan.warnings if warning.id.startswith("API")}
+    assert told >= set(azure)
+    assert not [finding for finding in plan.findings if finding.id.startswith("API")]
+    long = _plan("targets.api={}", "traffic.input_tokens={mean: 100000, p95: 250000}", "goals.first_token=60 s")
+    assert "API001" in {warning.id for warning in long.warnings} or "API002" in {w.id for w in long.warnings}
+
+
+def test_batches_cost_their_own_price() -> None:
+    """With all requests in batches Llama 4 Scout on Bedrock costs 0.085 in and 0.33 USD out a million."""
+    plan = _plan("targets.api={model: llama-4-scout, batch_share: 1.0}")
+    option, bedrock = plan.options[0], _of(plan, "AWS Bedrock")
+    usd = (option.input_tokens_per_month * 0.085 + option.output_tokens_per_month * 0.33) / 1e6
+    assert bedrock.usd_per_month == pytest.approx(usd)
+
+
+@pytest.mark.parametrize(
+    ("override", "place", "said"),
+    [
+        ("targets.api={model: no-such-model}", ("targets", "api", "model"), "nobody is known who hosts"),
+        ("targets.api={providers: [Nobody]}", ("targets", "api", "providers"), "no prices of nobody"),
+    ],
+)
+def test_an_unknown_model_or_provider_names_those_that_are_known(
+    override: str, place: tuple[str, ...], said: str
+) -> None:
+    """A name without prices is bad input at its key."""
+    with pytest.raises(InputError, match=said) as held:
+        _plan(override)
+    assert held.value.path == place
+    assert "known are" in (held.value.help or "") or "providers are" in (held.value.help or "")
+
+
+def test_a_run_has_no_hosted_models() -> None:
+    """targets.api is of services."""
+    loaded = load(assets.root() / "blueprints" / "train-gpt3-175b.yaml", ("targets.api={}",))
+    found = resolve(loaded.blueprint, load_catalogue())
+    assert not isinstance(found, Resolved)
+    assert [(problem.id, problem.path) for problem in found] == [("KIND001", ("targets", "api"))]
+
+
+def test_prices_of_tokens_are_sound() -> None:
+    """Days in order, positive prices, one a day; cached input costs no more than fresh, batches no more than now."""
+    seen = set()
+    for price in token_prices():
+        key = (price.provider, price.product, price.what, price.term, price.first_seen)
+        assert key not in seen
+        seen.add(key)
+        assert 0 < price.usd_per_million < 200
+        assert price.first_seen <= price.last_seen
+    for name in hosted_names():
+        for model in hosted_models(name, dt.date(2026, 10, 1)):
+            assert model.cached_input_usd is None or model.cached_input_usd <= model.input_usd
+            assert model.batch_input_usd is None or model.batch_input_usd <= model.input_usd
+            assert model.input_usd <= model.output_usd * 1.01
+    assert {price.term for price in token_prices()} >= {ON_DEMAND}
+
+
+def test_the_share_of_long_answers_is_that_of_the_distribution() -> None:
+    """One in twenty is above the P95, none above where all are alike."""
+    assert share_above(Lengths(mean=300, p95=900), 900) == pytest.approx(0.05)
+    assert (share_above(Lengths(mean=300, p95=300), 299), share_above(Lengths(mean=300, p95=300), 301)) == (1.0, 0.0)
