@@ -258,15 +258,42 @@ start_tunnel() {
 
 tunnel_lives() { [ -n "$tunnel" ] && kill -0 -- "-$tunnel" 2>/dev/null; }
 
-# Tells whether what answers on a port of this machine is the tunnel: its processes have to be there, and where lsof shows
-# who listens it has to be one of them. Another program that takes the port meanwhile ends the command.
+# The sockets that listen on a port of this machine, as Linux numbers them.
+listening_sockets() {
+  local port
+  port=$(printf '%04X' "$1")
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port=":$port" '$4 == "0A" && substr($2, length($2) - 4) == port { print $10 }'
+}
+
+# The processes of a group; the name of a program may hold blanks and brackets.
+processes_of_group() {
+  cat /proc/[0-9]*/stat 2>/dev/null | awk -v group="$1" '{ process = $1; sub(/.*\) /, "") } $3 == group { print process }'
+}
+
+# Tells whether a process of the tunnel listens on a port: by lsof, or by what Linux shows of sockets and processes.
+tunnel_listens() {
+  local socket process
+  if command -v lsof >/dev/null; then
+    [ -n "$(lsof -nP -a -g "$tunnel" -i "TCP:$1" -s TCP:LISTEN -t 2>/dev/null)" ]
+    return
+  fi
+  [ -r /proc/net/tcp ] || fail "nothing shows whether the tunnel or another program answers on port $1 of this machine, and kubectl would hand it your token: install lsof, then run this again"
+  for socket in $(listening_sockets "$1"); do
+    for process in $(processes_of_group "$tunnel"); do
+      [ -z "$(find "/proc/$process/fd" -lname "socket:\\[$socket\\]" 2>/dev/null)" ] || return 0
+    done
+  done
+  return 1
+}
+
+# Tells whether what answers on a port of this machine is the tunnel: its processes have to be there, and one of them has to
+# be who listens. Another program that takes the port meanwhile ends the command.
 leads_through_tunnel() {
   answers_here "$1" || return 1
   if tunnel_lives; then
-    command -v lsof >/dev/null || return 0
-    [ -z "$(lsof -nP -a -g "$tunnel" -i "TCP:$1" -s TCP:LISTEN -t 2>/dev/null)" ] || return 0
     # It may have begun to listen between the two looks, or be about to see that the port is taken.
-    return 1
+    tunnel_listens "$1"
+    return
   fi
   fail "another program has taken port $1 of this machine, which leads to the API server, while the tunnel was opening: end what listens there, then run this again"
 }

@@ -55,7 +55,13 @@ def test_growth_and_a_second_cluster_are_refused(cloud: str, scheduler: str, her
     refused(first, here, place, f"./cluster.sh set nodeCount {room}")
 
     second = here.project(case_of(cloud, scheduler), "second")
-    refused(second, here, f"STA003: the state {second.stack} of layer foundation is not this folder's", "cluster.name")
+    refused(
+        second,
+        here,
+        f"STA003: foundation/Pulumi.{second.stack}.yaml, clusterName: the state",
+        "is not this folder's",
+        "cluster.name",
+    )
 
     third = here.project(case_of(cloud, scheduler), "third")
     other = here.folder / "other-state"

@@ -232,13 +232,49 @@ def test_another_program_on_the_port_is_not_taken_for_the_tunnel(project: Projec
     assert not any(call.startswith("kubectl") for call in project.calls())
 
 
+def without_lsof(project: Project) -> str:
+    """Return a path that has every program of this one but lsof."""
+    folder = project.folder.parent / "programs"
+    folder.mkdir()
+    for place in reversed(os.environ["PATH"].split(":")):
+        for program in Path(place).glob("*"):
+            link = folder / program.name
+            link.unlink(missing_ok=True)
+            if program.name != "lsof":
+                link.symlink_to(program)
+    return f"{project.folder.parent / 'bin'}:{folder}"
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux shows sockets in files")
+def test_without_lsof_the_tunnel_is_known_by_what_linux_shows(project: Project) -> None:
+    """The socket that listens is one of the tunnel's processes, so that kubectl goes through it."""
+    done = project.run("kubectl", "get", "pods", PATH=without_lsof(project))
+    assert done.returncode == 0, done.stderr
+    assert "server the API server" in project.calls()
+    assert project.nothing_stays()
+
+
+def test_where_nothing_shows_who_listens_the_tunnel_is_refused(project: Project) -> None:
+    """Neither lsof nor files of Linux: kubectl is not called, and the sentence says what to install."""
+    script = project.folder / "cluster.sh"
+    script.write_text(script.read_text().replace("/proc/", "/nowhere/"))
+    done = project.run("kubectl", "get", "pods", PATH=without_lsof(project))
+    assert (done.returncode, "install lsof, then run this again" in done.stderr) == (1, True), done.stderr
+    assert not any(call.startswith("kubectl") for call in project.calls())
+    assert project.nothing_stays()
+
+
+@pytest.mark.parametrize("shown_by", ["lsof", "Linux"])
 @pytest.mark.parametrize("way", ["ends", "hangs"])
-def test_what_takes_the_port_while_the_tunnel_opens_is_not_the_tunnel(project: Project, way: str) -> None:
+def test_what_takes_the_port_while_the_tunnel_opens_is_not_the_tunnel(
+    project: Project, way: str, shown_by: str
+) -> None:
     """The tunnel's command finds the port taken and ends, or still waits: nothing goes to the other one."""
-    if way == "hangs" and shutil.which("lsof") is None:
-        pytest.skip("lsof is not installed, so that nobody can tell who listens")
+    environment = {"PATH": without_lsof(project)} if shown_by == "Linux" else {}
+    if shown_by == "lsof" and shutil.which("lsof") is None:
+        pytest.skip("lsof is not installed")
     try:
-        done = project.run("kubectl", "get", "pods", IMPOSTOR=way, API_TUNNEL_WAIT_S="3")
+        done = project.run("kubectl", "get", "pods", IMPOSTOR=way, API_TUNNEL_WAIT_S="3", **environment)
     finally:
         with suppress(ProcessLookupError):
             os.kill(int((project.folder.parent / "calls.process").read_text()), signal.SIGKILL)

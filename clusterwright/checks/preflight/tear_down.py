@@ -27,7 +27,7 @@ _TIMEOUT_S = 120
 _TOOLS = (
     "bash", "sh", "env", "cat", "sed", "tr", "grep", "egrep", "head", "tail", "cut", "sort", "uniq", "wc", "cksum",
     "awk", "dirname", "basename", "printf", "true", "false", "test", "mkdir", "mktemp", "rm", "cp", "mv", "ls", "date",
-    "sleep", "tee", "xargs", "seq", "expr", "uname", "id",
+    "sleep", "tee", "xargs", "seq", "expr", "uname", "id", "find", "lsof",
 )  # fmt: skip
 _STAND_INS = ("pulumi", "python3", "pip", "aws", "az", "gcloud", "kubectl", "helm", "jq", "curl", "git", "ssh")
 _BY_PATH = re.compile(r"(?<![\w.$}\"/-])/(usr|bin|sbin|opt|home|root|snap|Users)/\S*")

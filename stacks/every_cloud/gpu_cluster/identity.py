@@ -99,6 +99,17 @@ def objection(state: Identity, own: Identity, *, adopting: bool) -> str:
     return "" if state.cluster else "it does not say whose it is"
 
 
+def _way_out(state: Identity, own: Identity, file: Path) -> str:
+    """Return what to do about a foreign state; a state of another name, place or account cannot be taken over."""
+    own_cluster = "For a cluster of its own, generate the folder with another cluster.name."
+    if objection(state, own, adopting=True):
+        return (
+            f"{own_cluster} To go on\nwith the cluster of that state, work in the folder that it was brought up from."
+        )
+    copied = f"copy its {file} here, or, if this folder was\ngenerated again for it: " if state.id else ""
+    return f"{own_cluster} To go on\nwith the cluster of that state, {copied}./cluster.sh adopt"
+
+
 def configured(project: Path, stack: str, account: str) -> Identity:
     """Return the identity of a folder, as its configuration says."""
     layer = project / "foundation"
@@ -129,7 +140,12 @@ def exported(layer: str, stack_name: str) -> Mapping[str, Any]:
     if done.returncode:
         if "no stack named" in done.stderr or "not found" in done.stderr:
             return {}
-        raise RuntimeError(f"the state of {layer} cannot be read: {done.stderr.strip()}")
+        raise RuntimeError(
+            f"STA005: {layer}/Pulumi.yaml, backend.url: the state {stack_name} of layer {layer} cannot be read: "
+            f"{done.stderr.strip()}\n"
+            "Nothing was done. Correct what pulumi says, such as a login that has ended (pulumi whoami), then run this "
+            "again."
+        )
     return _mapping(json.loads(done.stdout))
 
 
@@ -146,15 +162,17 @@ def main() -> int:
         problem = objection(state, own, adopting=command == "adopt")
         if problem:
             sys.stderr.write(
-                f"STA003: the state {stack_name} of layer {layer} is not this folder's: {problem}.\n"
+                f"STA003: {layer}/Pulumi.{stack}.yaml, clusterName: the state {stack_name} of layer {layer} "
+                f"is not this folder's: {problem}.\n"
                 f"  state:  {state}\n  folder: {own}\n"
-                "Nothing was done. For a cluster of its own, generate the folder with another cluster.name. To go on\n"
-                f"with the cluster of that state, copy its {file_of(Path(), stack)} here, or, if this folder was\n"
-                "generated again for it: ./cluster.sh adopt\n"
+                f"Nothing was done. {_way_out(state, own, file_of(Path(), stack))}\n"
             )
             return 1
     if command == "adopt" and not states:
-        sys.stderr.write("There is no state to adopt: ./cluster.sh up makes one.\n")
+        sys.stderr.write(
+            f"STA006: foundation/Pulumi.{stack}.yaml: no layer has a state {stack_name}, so that there is no state to "
+            "adopt: ./cluster.sh up makes one.\n"
+        )
         return 1
     given = next((state.id for state in states.values() if state.id), own.id)
     if not given and (command == "adopt" or (command == "up" and not states)):

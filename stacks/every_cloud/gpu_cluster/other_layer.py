@@ -24,7 +24,12 @@ class OtherLayer:
     def _checked(self, known: Mapping[str, str] | None, own: str) -> str:
         owner = known["cluster"] if known else own
         if owner != own:
-            raise ConfigError([f"STA003: stack {self._stack} is of cluster {owner}, and this layer is of {own}"])
+            raise ConfigError(
+                [
+                    f"STA003: clusterName: stack {self._stack} is of cluster {owner}, and this layer is of {own}; "
+                    "name one cluster in all layers, or work in the folder of that one"
+                ]
+            )
         return owner
 
     def _required(self, output: str) -> pulumi.Output[Any]:

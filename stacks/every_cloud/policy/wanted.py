@@ -9,6 +9,7 @@ from rule import PLACEMENT, UNKNOWN, Rule
 
 #: Rules that several clouds have rows of: what each is about for people, and under which subject it is reported.
 COMMON: Mapping[str, tuple[str, str]] = {
+    "audit-log": ("Who did what in Kubernetes is written down.", ""),
     "compact-placement": ("Nodes stand close to each other.", PLACEMENT),
     "database-over-tls": ("Connections to the database are encrypted.", ""),
     "gpu-nodes-are-tainted": ("Only jobs with GPUs run on GPU nodes.", ""),

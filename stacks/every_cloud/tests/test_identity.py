@@ -139,7 +139,35 @@ def test_nothing_to_adopt(tmp_path: Path) -> None:
     """Without a state there is nothing to take over."""
     done = Folder(tmp_path).ask("adopt")
     assert done.returncode == 1
+    assert done.stderr.startswith("STA006: foundation/Pulumi.small.yaml: ")
     assert "no state to adopt" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("state", "way_out"),
+    [
+        # Of one of the same name and place, with an id and without: there is no file to copy for the second.
+        (
+            {"id": "b2"},
+            "copy its foundation/cluster-id.small.json here, or, if this folder was\ngenerated again for it",
+        ),
+        ({"id": ""}, "with the cluster of that state, ./cluster.sh adopt"),
+        # These cannot be adopted, whatever the folder says.
+        ({"cluster": "other", "id": ""}, "work in the folder that it was brought up from"),
+        ({"place": "eu-west-1", "id": "b2"}, "work in the folder that it was brought up from"),
+    ],
+)
+def test_a_foreign_state_is_refused_with_a_way_out_that_works(
+    tmp_path: Path, state: dict[str, str], way_out: str
+) -> None:
+    """Id, file and key come first; `adopt` is named only where it would be taken."""
+    folder = Folder(tmp_path)
+    known = {"cluster": "gpt3", "place": "us-east-1", "account": "1", **state}
+    done = folder.ask("up", known)
+    assert done.returncode == 1
+    assert done.stderr.startswith("STA003: foundation/Pulumi.small.yaml, clusterName: the state small of layer")
+    assert way_out in done.stderr
+    assert (folder.ask("adopt", known).returncode == 0) == ("cluster.sh adopt" in done.stderr)
 
 
 def test_a_state_that_cannot_be_read_stops(tmp_path: Path) -> None:
@@ -148,5 +176,6 @@ def test_a_state_that_cannot_be_read_stops(tmp_path: Path) -> None:
     (tmp_path / "pulumi").write_text("#!/bin/sh\necho 'error: no credentials' >&2\nexit 1\n")
     done = folder.ask("up")
     assert done.returncode == 1
-    assert "the state of foundation cannot be read: error: no credentials" in done.stderr
+    assert done.stderr.startswith("STA005: foundation/Pulumi.yaml, backend.url: the state small of layer foundation")
+    assert "cannot be read: error: no credentials\nNothing was done. Correct what pulumi says" in done.stderr
     assert "Traceback" not in done.stderr

@@ -158,6 +158,15 @@ def test_keys_outputs_and_settings_that_pages_name_are_the_programs(project: Pro
     assert {word for _, word in unknown} <= _FOREIGN | prefixes
 
 
+def test_pages_name_every_output_of_the_layers(project: Project) -> None:
+    """What a layer exports is on a page, by its whole name or with a prefix that the page gives to several."""
+    programs = "\n".join(text for path, text in project.texts.items() if path.endswith("__main__.py"))
+    exported = set(re.findall(r"pulumi\.export\(\s*\"(\w+)\"", programs))
+    named = {word for _, span in project.spans() for word in re.findall(r"\w+", span)}
+    assert len(exported) > 15
+    assert exported - named == set()
+
+
 def test_the_api_server_is_reached_as_the_project_reaches_it(project: Project) -> None:
     """It answers inside the network by default: no page has a plain `kubectl`, which would hang from outside."""
     pages = [*project.pages(), *((path, text) for path, text in project.texts.items() if path.startswith("examples/"))]

@@ -68,6 +68,14 @@ VALUES: tuple[Wanted, ...] = (
         message="authenticationMode is {value}: whoever edits the map aws-auth is an administrator; set API",
     ),
     Wanted(
+        name="audit-log",
+        type=EKS,
+        path="enabledClusterLogTypes",
+        pattern="audit",
+        some=True,
+        message="enabledClusterLogTypes is {value}: nobody can tell who did what; add audit",
+    ),
+    Wanted(
         name="api-server-inside",
         description="Nodes reach the API server within the network.",
         type=EKS,

@@ -119,6 +119,7 @@ GOOD: dict[str, dict[str, Any]] = {
         },
         "accessConfig": {"authenticationMode": "API"},
         "encryptionConfig": {"resources": ["secrets"]},
+        "enabledClusterLogTypes": ["api", "audit"],
     },
     "aws:kms/key:Key": {
         "enableKeyRotation": True,
@@ -236,6 +237,9 @@ BAD: list[tuple[str, str, Any, str]] = [
     (NODE_GROUP, "taints.0.effect", "PREFER_NO_SCHEDULE", "gpu-nodes-are-tainted"),
     (EKS, "accessConfig", REMOVED, "access-by-the-api"),
     (EKS, "accessConfig.authenticationMode", "API_AND_CONFIG_MAP", "access-by-the-api"),
+    (EKS, "enabledClusterLogTypes", ["api", "scheduler"], "audit-log"),
+    (EKS, "enabledClusterLogTypes", [], "audit-log"),
+    (EKS, "enabledClusterLogTypes", REMOVED, "audit-log"),
     (EKS, "vpcConfig.endpointPrivateAccess", False, "api-server-inside"),
     (EKS, "vpcConfig.endpointPrivateAccess", REMOVED, "api-server-inside"),
     (EKS, "encryptionConfig.resources", ["configmaps"], "encrypted-kubernetes-secrets"),

@@ -75,6 +75,22 @@ VALUES: tuple[Wanted, ...] = (
         pattern="true",
         message="enableRBAC is {value}: every pod may do everything",
     ),
+    *(
+        Wanted(
+            name="audit-log",
+            type="azure-native:monitor:DiagnosticSetting",
+            path=path,
+            pattern=pattern,
+            some=some,
+            # Settings of other services have other categories.
+            when=(("logs.category", "guard|kube-.*"),),
+            message=f"{path} is {{value}}: nobody can tell who did what; {fix}",
+        )
+        for path, pattern, some, fix in (
+            ("logs.category", "kube-audit(-admin)?", True, "add kube-audit-admin"),
+            ("logs.enabled", "true", False, "set true"),
+        )
+    ),
     Wanted(
         name="networks-of-pods-are-ruled",
         description="Rules between pods are kept.",

@@ -92,6 +92,9 @@ POOL: dict[str, Any] = {
     "vmSize": "Standard_ND96isr_H100_v5", "maxPods": 30.0, "gpuProfile": {"driver": "Install"},
     "nodeTaints": ["nvidia.com/gpu=present:NoSchedule"],
 }  # fmt: skip
+AUDIT: dict[str, Any] = {
+    "logs": [{"category": "kube-audit-admin", "enabled": True}, {"category": "guard", "enabled": True}]
+}
 ADDRESS = {"publicIPAddressConfiguration": {"name": "x"}}
 PUBLIC_INTERFACE = {"enableAcceleratedNetworking": True, "ipConfigurations": [ADDRESS]}
 PUBLIC_SET = {"networkProfile": {"networkInterfaceConfigurations": [PUBLIC_INTERFACE]}}
@@ -234,6 +237,16 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
     ("azure-native:containerservice:ManagedCluster", without("enableRBAC", KUBERNETES), "access-by-roles: enableRBAC"),
     ("azure-native:containerservice:ManagedCluster", without("aadProfile", KUBERNETES), "access-by-roles: aadProfile"),
     (
+        "azure-native:monitor:DiagnosticSetting",
+        {"logs": [{"category": "kube-apiserver", "enabled": True}]},
+        "audit-log: logs.category is kube-apiserver",
+    ),
+    (
+        "azure-native:monitor:DiagnosticSetting",
+        {"logs": [{**AUDIT["logs"][0], "enabled": False}]},
+        "audit-log: logs.enabled is false",
+    ),
+    (
         "azure-native:containerservice:ManagedCluster",
         without("networkProfile", KUBERNETES),
         "networks-of-pods-are-ruled",
@@ -276,6 +289,9 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("azure-native:authorization:RoleAssignment", GRANT),
     ("azure-native:containerservice:ManagedCluster", KUBERNETES),
     ("azure-native:containerservice:AgentPool", POOL),
+    ("azure-native:monitor:DiagnosticSetting", AUDIT),
+    # A vault writes down another category.
+    ("azure-native:monitor:DiagnosticSetting", {"logs": [{"categoryGroup": "audit", "enabled": True}]}),
     # A pool of machines without accelerators needs neither a driver nor a taint.
     ("azure-native:containerservice:AgentPool", {"vmSize": "Standard_D8s_v5", "maxPods": 110.0}),
     ("azure-native:dbformysql:Configuration", {"configurationName": "require_secure_transport", "value": "on"}),

@@ -1,5 +1,6 @@
 """Cluster: Slurm controller, login machine, accounting database. It outlives the GPU nodes."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -177,17 +178,26 @@ pulumi.export("database_host", accounting.host if accounting else "")
 
 
 def connect(user: str) -> pulumi.Output[str]:
-    """Return the command by which a user opens a shell on the login machine, with the own key."""
-    return pulumi.Output.all(foundation.bastion_name, foundation.network_resource_group_name, login.machine_id).apply(
-        lambda names: (
-            (
-                f"az network bastion ssh --name {names[0]} --resource-group {names[1]} --target-resource-id {names[2]} "
+    """Return the command by which a user opens a shell on the login machine, with the own key.
+
+    Without Bastion it works where the machine's network is reached: through a VPN, ExpressRoute or a peering.
+    """
+
+    def command(known: Sequence[str | None]) -> str:
+        bastion, group, machine, address = known
+        if bastion:
+            return (
+                f"az network bastion ssh --name {bastion} --resource-group {group} --target-resource-id {machine} "
                 f"--auth-type ssh-key --username {user} --ssh-key ~/.ssh/id_ed25519"
             )
-            if names[0]
-            else f"ssh {user}@(address of {names[2]} in your network)"
-        )
-    )
+        if address:
+            return f"ssh {user}@{address}"
+        asked = "[0].virtualMachine.network.privateIpAddresses[0]"
+        return f'ssh {user}@"$(az vm list-ip-addresses --ids {machine} --query "{asked}" --output tsv)"'
+
+    return pulumi.Output.all(
+        foundation.bastion_name, foundation.network_resource_group_name, login.machine_id, login.private_address
+    ).apply(command)
 
 
 pulumi.export("connect", connect(settings.access.admin_username))

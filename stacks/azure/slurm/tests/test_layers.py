@@ -387,6 +387,13 @@ def test_login_machine(run: Run) -> None:
     assert address["privateIPAllocationMethod"] == "Dynamic"
 
 
+def test_login_machine_without_bastion(run: Run) -> None:
+    """The commands are ones that a shell takes as they are: ssh to the address that Azure gave the interface."""
+    outputs = run("foundation", "cluster", bastionEnabled=False).outputs["cluster"]
+    assert outputs["connect"] == "ssh clusteradmin@10.40.0.99"
+    assert outputs["connect_as_user"] == "ssh NAME@10.40.0.99"
+
+
 PERSON = "11111111-2222-3333-4444-555555555555"
 LISTED = [
     {"name": "alice", "uid": 20001, "ssh_keys": [], "entra_object_id": PERSON},

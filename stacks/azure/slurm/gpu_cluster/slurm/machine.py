@@ -37,8 +37,13 @@ class MachineArgs:
 
 
 class Machine(pulumi.ComponentResource):
-    """A machine, and an interface with its address that outlives it."""
+    """A machine, and an interface with its address that outlives it.
 
+    Attributes:
+        private_address: None where Azure did not say which one it chose.
+    """
+
+    private_address: pulumi.Output[str | None]
     machine_id: pulumi.Output[str]
     machine_name: pulumi.Output[str]
     interface_id: pulumi.Output[str]
@@ -117,4 +122,7 @@ class Machine(pulumi.ComponentResource):
         self.machine_id = machine.id
         self.machine_name = machine.name
         self.interface_id = interface.id
+        self.private_address = interface.ip_configurations.apply(
+            lambda found: next((one.private_ip_address for one in found or []), None)
+        )
         self.register_outputs({"machine_id": self.machine_id})
