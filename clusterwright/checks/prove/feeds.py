@@ -1,7 +1,7 @@
 """Power cords: every supply on a socket of its own, both feeds, and no strip above its rating when one fails."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterwright.catalog.power_connections import power_connections
@@ -25,7 +25,7 @@ _LEAST_FEEDS = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Cord:
+class Cord:
     """One cord: its row, the supply's device and name, and the strip and outlet that it hangs on."""
 
     row: Row
@@ -47,12 +47,13 @@ def prove_feeds(papers: Papers) -> Result:
     return examined("power feeds", papers, (PORTS, OUTLETS, CORDS, FEEDS, FEED_CABLES), rules, facts)
 
 
-def _cords(papers: Papers) -> list[_Cord]:
+def read_cords(papers: Papers) -> list[Cord]:
+    """Return every power cord, whichever end its row names first."""
     found = []
     for row in papers.rows(CORDS):
         a, b = ((row[f"side_{side}_device"], row[f"side_{side}_type"], row[f"side_{side}_name"]) for side in ("a", "b"))
         port, outlet = (a, b) if a[1] == "dcim.powerport" else (b, a)
-        found.append(_Cord(row=row, device=port[0], supply=port[2], strip=outlet[0], outlet=outlet[2]))
+        found.append(Cord(row=row, device=port[0], supply=port[2], strip=outlet[0], outlet=outlet[2]))
     return found
 
 
@@ -62,7 +63,7 @@ def _joined(papers: Papers) -> Iterator[Finding]:
     outlets = {(row["device"], row["name"]): row for row in papers.rows(OUTLETS)}
     racks = {row["name"]: row["rack"] for row in papers.rows(DEVICES)}
     used: Counter[tuple[str, str]] = Counter()
-    for cord in _cords(papers):
+    for cord in read_cords(papers):
         for what, end, table, file in (
             ("supply", (cord.device, cord.supply), ports, PORTS),
             ("outlet", (cord.strip, cord.outlet), outlets, OUTLETS),
@@ -147,15 +148,15 @@ def _shelf_shares(papers: Papers) -> dict[str, float]:
     return {name: power_w[rack] / len(names) for rack, names in shelves.items() for name in names}
 
 
-def _by_strip(papers: Papers) -> Mapping[str, Counter[str]]:
+def count_by_strip(papers: Papers) -> Mapping[str, Counter[str]]:
     """Return for every device how many of its supplies hang on each strip."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for cord in _cords(papers):
+    for cord in read_cords(papers):
         found[cord.device][cord.strip] += 1
     return found
 
 
-def _strips(papers: Papers) -> Mapping[str, list[str]]:
+def strips_of_racks(papers: Papers) -> Mapping[str, list[str]]:
     """Return the names of the power strips of every rack."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for row in papers.rows(DEVICES):
@@ -165,7 +166,7 @@ def _strips(papers: Papers) -> Mapping[str, list[str]]:
 
 
 def _spread(papers: Papers) -> Iterator[Finding]:
-    strips, on = _strips(papers), _by_strip(papers)
+    strips, on = strips_of_racks(papers), count_by_strip(papers)
     rows = {row["name"]: row for row in papers.rows(DEVICES)}
     for device, place in papers.standing.items():
         own = strips.get(place["rack"], [])
@@ -210,7 +211,7 @@ def rating_w(papers: Papers, strip_part: str) -> float | None:
 
 def _loaded(papers: Papers) -> Iterator[Finding]:
     """Load every strip with the shares of the supplies that live: all of them, and with any one strip failed."""
-    strips, on = _strips(papers), _by_strip(papers)
+    strips, on = strips_of_racks(papers), count_by_strip(papers)
     limit_w = rating_w(papers, papers.documents.design.site.feed.pdu)
     if limit_w is None:
         return
@@ -253,13 +254,13 @@ def _phases(papers: Papers, strips: Mapping[str, list[str]]) -> Iterator[Finding
     legs = {key: row["feed_leg"] for key, row in outlets.items()}
     first = {strip: row for (strip, _), row in reversed(outlets.items())}
     most_a = feed.breaker_a * CONTINUOUS_SHARE
-    hung: defaultdict[str, list[_Cord]] = defaultdict(list)
-    for cord in _cords(papers):
+    hung: defaultdict[str, list[Cord]] = defaultdict(list)
+    for cord in read_cords(papers):
         place = papers.place(cord.device)
         hung["" if place is None else place["rack"]].append(cord)
     for rack, own in strips.items():
         for failed in (None, *own):
-            for strip, by_leg in _leg_loads(papers, hung[rack], legs, failed).items():
+            for strip, by_leg in leg_loads(papers, hung[rack], legs, {failed}).items():
                 amperes = line_a(by_leg, feed)
                 if amperes > most_a * (1 + 1e-6) and strip in first:
                     when = "with all alive" if failed is None else f"when {failed} fails"
@@ -268,16 +269,16 @@ def _phases(papers: Papers, strips: Mapping[str, list[str]]) -> Iterator[Finding
                     yield wrong("FED006", first[strip], said, round(amperes, 1), f"at most {most_a:g}", rule)
 
 
-def _leg_loads(
-    papers: Papers, cords: Sequence[_Cord], legs: Mapping[tuple[str, str], str], failed: str | None
+def leg_loads(
+    papers: Papers, cords: Sequence[Cord], legs: Mapping[tuple[str, str], str], failed: Container[str | None]
 ) -> dict[str, dict[str, float]]:
-    """Return the load in VA of every strip of a rack by leg when one of them has failed."""
+    """Return the load in VA of every strip of a rack by leg when some of them have failed."""
     design = papers.documents.design
     factor = 1.0 if design.site.feed.direct else design.rules.power_factor
-    living = Counter(cord.device for cord in cords if cord.strip != failed)
+    living = Counter(cord.device for cord in cords if cord.strip not in failed)
     found: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for cord in cords:
-        if cord.strip != failed:
+        if cord.strip not in failed:
             va = (papers.standing[cord.device].known("power_w") or 0.0) / factor / living[cord.device]
             found[cord.strip][legs.get((cord.strip, cord.outlet), "")] += va
     return {strip: dict(by_leg) for strip, by_leg in found.items()}
@@ -287,7 +288,7 @@ def _fed(papers: Papers) -> Iterator[Finding]:
     """Every strip and power shelf hangs on one feed of its rack; those of a rack are on as many panels as there are."""
     feeds = {(row["power_panel"], row["name"]): row for row in papers.rows(FEEDS)}
     racks = {row["name"]: row["rack"] for row in papers.rows(DEVICES)}
-    inlets = {row["device"] for row in papers.rows(PORTS)} - {cord.device for cord in _cords(papers)}
+    inlets = {row["device"] for row in papers.rows(PORTS)} - {cord.device for cord in read_cords(papers)}
     used: Counter[tuple[str, str]] = Counter()
     panels: defaultdict[str, Counter[str]] = defaultdict(Counter)
     fed: Counter[str] = Counter()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from clusterwright.checks.prove.addressing import has_addresses, prove_addresses
 from clusterwright.checks.prove.bill import prove_bill
 from clusterwright.checks.prove.ethernet import prove_ethernet
+from clusterwright.checks.prove.feed_loss import prove_feed_loss
 from clusterwright.checks.prove.feeds import prove_feeds
 from clusterwright.checks.prove.job import has_job, prove_job
 from clusterwright.checks.prove.netbox import prove_netbox
@@ -23,7 +24,9 @@ from clusterwright.facility.fabric.node_ports import ETHERNET
 def prove_site(documents: Documents) -> Iterator[Result]:
     """Yield what holds between the documents of a folder; no program has to be installed for it."""
     papers = read_papers(documents)
-    for prove in (prove_places, prove_wiring, prove_networks, prove_feeds, prove_netbox, prove_bill, prove_pages):
+    for prove in (
+        prove_places, prove_wiring, prove_networks, prove_feeds, prove_feed_loss, prove_netbox, prove_bill, prove_pages,
+    ):  # fmt: skip
         yield prove(papers)
     if has_addresses(papers):
         yield prove_addresses(papers)

@@ -258,6 +258,61 @@ def _has_call(cluster: Cluster, name: str, call: str) -> bool:
     return call in cluster.calls(name)
 
 
+def _is_without(cluster: Cluster, gone: str) -> bool:
+    """Take lost nodes off, as the page of the nodes says, and tell whether four are left.
+
+    For as long as slurmctld asks machines that do not answer any more, it may take no other order in time.
+    """
+    cluster.controller.run("scontrol", "update", gone, "state=down", "reason=taken away")
+    cluster.controller.run("scontrol", "delete", gone)
+    return cluster.login.run("sinfo", "--noheader", "--format=%D").stdout.split() == ["4"]
+
+
+def test_growth_to_forty_and_back_keeps_queue_controller_and_jobs(cluster: Cluster, place: Place) -> None:
+    """4, 40 and 4 nodes: one launch template, one slurmctld, the held job waits and the user's job goes on training."""
+    if place.cloud != "aws":
+        pytest.skip("36 more machines on one cloud; that the others ask for the same at 40 is in tests/stacks")
+    grown = recorded(Case(cloud=place.cloud, instance=place.instance, nodes=40))
+    assert grown.error is None
+    files = boot_files(grown.whole.resources, place.given)
+    settings = "/etc/gpu-cluster/node.env"
+    for role, one in files.items():
+        # What the fixture adds for the tests is appended.
+        assert cluster.files[role][settings].startswith(one[settings])
+        assert one.items() <= {**cluster.files[role], settings: one[settings]}.items()
+    control = cluster.controller.text("pgrep", "--oldest", "slurmctld")
+    held = cluster.login.text("sbatch --parsable --hold --output=/dev/null --wrap=true", user="bob").strip()
+    before = step(cluster)
+    job = submit(cluster)
+    assert until(lambda: step(cluster) > before + 1), log_of(cluster, job)
+
+    more = [f"ip-10-40-2-{index}" for index in range(1, 37)]
+    for index, name in enumerate(more, start=1):
+        cluster.boot_up(cluster.start(name, "compute", f"10.40.2.{index}"))
+    counted = ["sinfo", "--noheader", "--format=%D %t"]
+    # By the processors of this host, the job takes a part of its nodes or all of them.
+    assert set(cluster.login.text(*counted).splitlines()) in ({"36 idle", "4 mix"}, {"36 idle", "4 alloc"})
+    assert cluster.state(held) == "PENDING"
+    ran = cluster.login.text("srun --nodes=36 hostname", user="bob").split()
+    assert sorted(ran) == sorted(more)
+
+    for name in more:
+        cluster.site.machines.pop(name).end()
+    gone = f"nodename={','.join(more)}"
+    assert until(partial(_is_without, cluster, gone), tries=60), cluster.login.run(*counted)
+    assert cluster.controller.text("pgrep", "--oldest", "slurmctld") == control
+    assert cluster.state(held) == "PENDING"
+    shrunk = step(cluster)
+    assert until(lambda: step(cluster) > shrunk), log_of(cluster, job)
+    shown = cluster.controller.text("scontrol", "show", "job", job, "--oneliner")
+    assert "JobState=RUNNING" in shown
+    assert "Restarts=0" in shown
+    cluster.login.text(f"scancel {held}", user="bob")
+    finish(cluster, job)
+    accounted = ("sacct", "-X", "-n", "-P", "-j", job, "-o", "State")
+    assert until(lambda: cluster.login.run(*accounted).stdout.startswith("COMPLETED"))
+
+
 def test_a_restarted_controller_keeps_the_queue(cluster: Cluster) -> None:
     """The controller's daemon ended and booted again: the held job is still there, and the nodes come back."""
     job = cluster.login.text("sbatch --parsable --hold --output=/dev/null --wrap=true", user="ada").strip()
