@@ -9,8 +9,9 @@ from difflib import get_close_matches
 
 from clusterwright import units
 from clusterwright.errors import InputError
-from clusterwright.explain import serving, sizing
+from clusterwright.explain import finetuning, serving, sizing
 from clusterwright.explain.breakeven import breakeven_numbers
+from clusterwright.explain.finetuning import finetuning_numbers
 from clusterwright.explain.money import money_numbers, prices
 from clusterwright.explain.records import Explanation, Input, Names, total
 from clusterwright.explain.serving import serving_numbers
@@ -18,6 +19,7 @@ from clusterwright.explain.sizing import explain_hardware, sizing_numbers
 from clusterwright.facility.storage.boxes import BoxRule
 from clusterwright.facility.storage.demand import StorageDemand
 from clusterwright.facility.storage.design import StorageDesign
+from clusterwright.plan.finetuning.record import finetuning_option, finetuning_plan
 from clusterwright.plan.record import Option, Plan, training_option, training_plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.serving.record import serving_option, serving_plan
@@ -140,6 +142,10 @@ def _serving_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
     return (*serving_numbers(serving_plan(plan), serving_option(option)), *explain_hardware(option, "month"))
 
 
+def _finetuning_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
+    return (*finetuning_numbers(finetuning_plan(plan), finetuning_option(option)), *explain_hardware(option))
+
+
 def _nothing(plan: Plan, option: Option) -> tuple[Explanation, ...]:  # noqa: ARG001 - of a kind
     return ()
 
@@ -155,6 +161,7 @@ class _Kind:
 _NONE = _Kind(numbers=_nothing, names=Names())
 _OF_KIND: Mapping[str, _Kind] = {
     "train": _Kind(numbers=_training_numbers, names=sizing.NAMES),
+    "finetune": _Kind(numbers=_finetuning_numbers, names=finetuning.NAMES),
     "serve": _Kind(numbers=_serving_numbers, names=serving.NAMES),
 }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from clusterwright.outputs.finetuning.outputs import FINETUNING
 from clusterwright.outputs.kind import KindOutputs
 from clusterwright.outputs.serving.outputs import SERVING
 from clusterwright.outputs.training.outputs import TRAINING
@@ -9,7 +10,7 @@ from clusterwright.plan.record import Plan
 
 #: What a kind without parts of its own gets.
 COMMON = KindOutputs()
-KINDS: Mapping[str, KindOutputs] = {"train": TRAINING, "serve": SERVING}
+KINDS: Mapping[str, KindOutputs] = {"train": TRAINING, "finetune": FINETUNING, "serve": SERVING}
 
 
 def outputs_of(plan: Plan) -> KindOutputs:

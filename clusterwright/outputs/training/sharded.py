@@ -126,7 +126,45 @@ def _offload_sections(option: TrainingOption) -> dict[str, Any]:
 def accelerate_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, Any]:
     """Return Accelerate's configuration of FSDP 2; the launcher gives rank and address of each machine."""
     layout = option.layout
-    mesh = {"dp_replicate": layout.sharding_groups, "dp_shard": layout.dp // layout.sharding_groups, "tp": 1, "cp": 1}
+    return fsdp_config(
+        copies=layout.sharding_groups,
+        shards=layout.dp // layout.sharding_groups,
+        reshard=layout.zero_stage == _RESHARD_STAGE,
+        recompute=layout.recompute == "full",
+        offload=option.offload is not None,
+        accumulation=layout.micro_batches,
+        half="fp16" if plan.workload.precision == "fp16" else "bf16",
+        machines=option.training_nodes * (option.facility.inventory.hosts_per_node if option.facility else 1),
+        processes=option.training_nodes * option.gpus_per_node,
+    )
+
+
+def fsdp_config(
+    *,
+    copies: int,
+    shards: int,
+    reshard: bool,
+    recompute: bool,
+    offload: bool,
+    accumulation: int,
+    half: str,
+    machines: int,
+    processes: int,
+) -> dict[str, Any]:
+    """Return Accelerate's configuration of FSDP 2 for a layout.
+
+    Args:
+        copies: of the group that divides the weights.
+        shards: accelerators of the group.
+        reshard: weights are gathered again in the backward pass.
+        recompute: activations of all layers are computed again.
+        offload: weights and optimizer rest in host memory.
+        accumulation: passes of an update.
+        half: format of the multiplications, `bf16` or `fp16`.
+        machines: hosts.
+        processes: accelerators of all hosts.
+    """
+    mesh = {"dp_replicate": copies, "dp_shard": shards, "tp": 1, "cp": 1}
     hybrid = {"parallelism_config": {f"parallelism_config_{name}_size": size for name, size in mesh.items()}}
     return {
         "compute_environment": "LOCAL_MACHINE",
@@ -136,17 +174,17 @@ def accelerate_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, A
         "fsdp_config": {
             "fsdp_version": 2,
             "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
-            "fsdp_reshard_after_forward": layout.zero_stage == _RESHARD_STAGE,
-            "fsdp_activation_checkpointing": layout.recompute == "full",
+            "fsdp_reshard_after_forward": reshard,
+            "fsdp_activation_checkpointing": recompute,
             "fsdp_state_dict_type": "SHARDED_STATE_DICT",
-            "fsdp_offload_params": option.offload is not None,
+            "fsdp_offload_params": offload,
             "fsdp_cpu_ram_efficient_loading": True,
         },
-        "gradient_accumulation_steps": layout.micro_batches,
-        "mixed_precision": "fp16" if plan.workload.precision == "fp16" else "bf16",
-        "num_machines": option.training_nodes * (option.facility.inventory.hosts_per_node if option.facility else 1),
-        "num_processes": option.training_nodes * option.gpus_per_node,
-        **(hybrid if layout.sharding_groups > 1 else {}),
+        "gradient_accumulation_steps": accumulation,
+        "mixed_precision": half,
+        "num_machines": machines,
+        "num_processes": processes,
+        **(hybrid if copies > 1 else {}),
         "rdzv_backend": "c10d",
         "same_network": True,
         "use_cpu": False,

@@ -1,0 +1,231 @@
+"""How a fine-tuning run was sized: weights that are trained, memory and its fit, rate, time, nodes, what it leaves."""
+
+from clusterwright.explain.records import Explanation, Input, Names, exact, total
+from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
+from clusterwright.plan.text.finetuning import (
+    MEMORY_TERMS,
+    bytes_text,
+    count_text,
+    layout_text,
+    probability_text,
+    step_text,
+)
+from clusterwright.units import percent
+
+_BANDS = "rows left out of the fit, catalog/finetuning_bands.csv; docs/finetuning-accuracy.md"
+_FACTORS = "catalog/finetuning_factors.csv"
+_PRACTICES = "catalog/finetuning_practices.csv, or the blueprint"
+_SECONDS_PER_DAY = 86400
+_PARTS = (
+    "multiplying", "element_wise", "unpacking", "gathering", "uncompiled", "tensor_parallel", "host_memory", "updating",
+    "reference",
+)  # fmt: skip
+
+#: Names that only plans of fine-tuning have.
+NAMES = Names(
+    also={
+        "memory": "memory_bytes",
+        "memory_gb": "memory_bytes",
+        "fit": "fit_probability",
+        "tokens_per_s_per_gpu": "tokens_per_s",
+        "layout": "nodes",
+        "result_bytes": "checkpoint",
+        "merged_bytes": "checkpoint",
+        "train_s": "calendar_days",
+        "hours": "calendar_days",
+        "steps": "calendar_days",
+    },
+)
+
+
+def finetuning_numbers(plan: FinetuningPlan, option: FinetuningOption) -> tuple[Explanation, ...]:
+    """Return the explanations of one target's run."""
+    return (
+        _trained(plan),
+        _memory(option),
+        _fit(option),
+        _rate(option),
+        _days(plan, option),
+        _nodes(plan, option),
+        _checkpoint(plan, option),
+        *_month(plan, option),
+    )
+
+
+def _input(name: str, value: str, source: str = "blueprint") -> Input:
+    return Input(name=name, value=value, source=source)
+
+
+def _trained(plan: FinetuningPlan) -> Explanation:
+    work = plan.workload
+    rule = {
+        "full": "all weights of the model",
+        "adapter": "layers × 4 × width of the model × bottleneck",
+        "prompt": "tokens of the prompt × width of the model",
+    }.get(work.method, "layers × sum over the matrices of rank × (inputs + outputs)")
+    return Explanation(
+        number="trained_parameters",
+        title="weights that are trained",
+        value=f"{work.trained_parameters:,.0f} ({percent(work.trained_parameters / work.parameters, digits=2)})",
+        equation=(rule if work.rank or work.method == "full" else "share of the weights, workload.trainable",),
+        inputs=(
+            _input("weights of the model", f"{work.parameters:,}", f"facts {work.model}"),
+            _input("rank", f"{work.rank:g}" if work.rank else "none", _PRACTICES),
+            _input("matrices", ", ".join(work.targets) or "all", _PRACTICES),
+        ),
+        sources=("LoRA, arXiv 2106.09685, section 4.1", "clusterwright/sizing/finetuning/configuration.py"),
+    )
+
+
+def _memory(option: FinetuningOption) -> Explanation:
+    terms = [(name, getattr(option.memory, field)) for name, field in MEMORY_TERMS]
+    held = option.memory_bytes
+    return Explanation(
+        number="memory_bytes",
+        title="memory of one accelerator at the peak of a step",
+        value=f"{held.value / 1e9:.2f} GB ({held.low / 1e9:.2f} to {held.high / 1e9:.2f})",
+        equation=(
+            "the most of three moments: at the loss, at the start of the backward pass, at its end; in GB",
+            total(tuple(f"{size / 1e9:.2f}" for _, size in terms if size > 0), f"{held.value / 1e9:.2f}"),
+        ),
+        inputs=(
+            *(_input(name, f"{size / 1e9:.2f} GB", _FACTORS) for name, size in terms if size > 0),
+            _input("layout", layout_text(option), "searched, or workload.parallelism"),
+            _input("band", f"{held.low / 1e9:.2f} to {held.high / 1e9:.2f} GB, P10 to P90", _BANDS),
+        ),
+        sources=("clusterwright/sizing/finetuning/memory.py", option.level_text),
+    )
+
+
+def _fit(option: FinetuningOption) -> Explanation:
+    held = option.memory_bytes
+    return Explanation(
+        number="fit_probability",
+        title="probability that the run fits into memory",
+        value=probability_text(option.fit_probability),
+        equation=(
+            "normal distribution of ln(measured / predicted) with the band's P90 (or P10 where less than half)",
+            (
+                f"ln({option.hbm_bytes_per_gpu / 1e9:.2f} / {held.value / 1e9:.2f}) / (ln({held.high / 1e9:.2f} / "
+                f"{held.value / 1e9:.2f}) / 1.2816): {option.fit_probability:.4f}"
+            ),
+        ),
+        inputs=(
+            _input("memory of the accelerator", f"{option.hbm_bytes_per_gpu / 1e9:.2f} GB", f"facts {option.instance}"),
+            _input("predicted", f"{held.value / 1e9:.2f} GB", "explain memory_bytes"),
+        ),
+        sources=(_BANDS,),
+    )
+
+
+def _rate(option: FinetuningOption) -> Explanation:
+    rate, step = option.tokens_per_s, option.step
+    return Explanation(
+        number="tokens_per_s",
+        title="tokens per second of all accelerators",
+        value=f"{rate.value:,.0f} ({rate.low:,.0f} to {rate.high:,.0f})",
+        equation=(
+            "accelerators / seconds of a token on one of them; parts as shares of a step",
+            f"{option.layout.gpus:,} × {option.tokens_per_s_per_gpu:,.1f} = {rate.value:,.0f} tokens/s",
+        ),
+        inputs=(
+            *(
+                _input(name.replace("_", " "), percent(getattr(step, name), digits=1), _FACTORS)
+                for name in _PARTS
+                if getattr(step, name) > 0
+            ),
+            _input("band", f"{rate.low:,.0f} to {rate.high:,.0f}, P10 to P90", _BANDS),
+        ),
+        sources=("clusterwright/sizing/finetuning/throughput.py: token_time", option.level_text),
+    )
+
+
+def _days(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
+    seconds = option.train_s.value
+    hours = option.calendar_days * 24
+    return Explanation(
+        number="calendar_days",
+        title="time of a run",
+        value=f"{hours:.2f} hours ({option.calendar_days_low * 24:.2f} to {option.calendar_days_high * 24:.2f})",
+        equation=(
+            "start + updates × seconds of one / goodput",
+            (
+                f"({option.start_s:,.0f} s + {option.steps:,} × {option.step_s:.4f} s / {option.goodput:.5f}) / 3600 = "
+                f"{(option.start_s + seconds / option.goodput) / 3600:.2f} hours"
+            ),
+        ),
+        inputs=(
+            _input("tokens of a run", f"{plan.workload.tokens:,.0f}", "workload.data"),
+            _input("updates", step_text(option), "sequences / workload.global_batch, rounded up"),
+            _input("start", f"{option.start_s:.0f} s", "reliability.restart, or catalog/calibration.csv"),
+            _input("goodput", f"{option.goodput:.5f}", "failures and checkpoints, docs/reliability.md"),
+            _input("high end", f"{percent(plan.goals.confidence)} confidence", "goals.confidence; " + _BANDS),
+        ),
+        sources=(option.level_text,),
+    )
+
+
+def _nodes(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
+    goal = plan.goals.finish_within_days
+    return Explanation(
+        number="nodes",
+        title="nodes of the run",
+        value=f"{option.nodes:,} × {option.instance}",
+        equation=(
+            "of the numbers of nodes on which the run fits and its batch divides, the cheapest that meets the goal",
+            layout_text(option),
+        ),
+        inputs=(
+            _input("goal", "none" if goal is None else f"{goal * 24:g} hours", "goals.finish_within"),
+            _input("idle accelerators", str(option.idle_gpus), "whole nodes are paid for"),
+            *(
+                _input(f"{point.nodes} nodes", f"{point.calendar_days_high * 24:.2f} hours at most", "searched")
+                for point in option.front
+            ),
+        ),
+        sources=("clusterwright/sizing/finetuning/search.py; clusterwright/plan/decide.py",),
+    )
+
+
+def _checkpoint(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
+    work, size = plan.workload, option.failures.checkpoint_bytes
+    each = size / work.trained_parameters
+    return Explanation(
+        number="checkpoint",
+        title="bytes of a checkpoint, and what a run leaves",
+        value=f"{bytes_text(size)}; a run leaves {bytes_text(option.result_bytes)}",
+        equation=(
+            "trained weights × bytes of a weight and its moments in the file",
+            (
+                f"{count_text(work.trained_parameters)} × {each:g} bytes = {bytes_text(size)}; result × 2 bytes = "
+                f"{bytes_text(option.result_bytes)}; merged into the model {bytes_text(option.merged_bytes)}"
+            ),
+        ),
+        inputs=(
+            _input("trained weights", f"{work.trained_parameters:,.0f}", "explain trained_parameters"),
+            _input("kept", str(option.storage.checkpoints_kept), "reliability.checkpoint.keep"),
+        ),
+        sources=("clusterwright/plan/finetuning/job.py",),
+    )
+
+
+def _month(plan: FinetuningPlan, option: FinetuningOption) -> tuple[Explanation, ...]:
+    if option.month_usd is None or option.horizon_usd is None:
+        return ()
+    months = plan.economics.horizon_months
+    return (
+        Explanation(
+            number="month_usd",
+            title="cost of a month of runs, mean of the horizon",
+            value=exact(option.month_usd),
+            equation=(
+                "cost of the horizon / its months",
+                f"{exact(option.horizon_usd)} / {months:g} = {exact(option.month_usd)}",
+            ),
+            inputs=(
+                _input("runs of the horizon", f"{option.runs_in_horizon:,.6g}", "economics"),
+                _input("cost of the horizon", exact(option.horizon_usd), "explain horizon_usd"),
+            ),
+            sources=("docs/tco.md",),
+        ),
+    )
