@@ -11,6 +11,7 @@ from clusterwright.blueprint.finetuning import Finetune
 from clusterwright.blueprint.finetuning_rules import method_problems, model_problems, precision_problems
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
 from clusterwright.blueprint.kinds import format_problems, kind_problems, layout_problems, not_of_text
+from clusterwright.blueprint.node_software import name_problems, software_problems
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.serving import Serve
@@ -46,7 +47,8 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
 
     Problems found: an unknown model, instance or system, a region that does not
     offer the instance, a zone outside its region, a precision that the accelerator lacks, local
-    drives of unknown size that data is to be copied to, an end of the nodes that nothing would bring about.
+    drives of unknown size that data is to be copied to, an end of the nodes that nothing would bring about, software
+    or slices of GPUs that the nodes cannot have.
     """
     problems: list[Problem] = []
     workload = blueprint.workload
@@ -75,13 +77,14 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
     _named_storage(problems, blueprint, catalogue)
     problems += [
         *kind_problems(blueprint),
+        *name_problems(blueprint),
         *contradictions(blueprint),
         *(contradictions_of_model(workload, model) if model is not None else []),
     ]
     problems += _OF_WORKLOAD.get(type(workload), _nothing)(workload)
     problems += _OF_MODEL.get(type(workload), _nothing)(workload, model) if model is not None else ()
     if problems or model is None:
-        return tuple(problems)
+        return tuple(dict.fromkeys(problems))  # targets with the same GPU can have the same problem
     return Resolved(model=model, targets=tuple(targets), unusable=tuple(unusable))
 
 
@@ -123,6 +126,7 @@ def _suited(
         lacking: list[Problem] = []
         if isinstance(entry, ResolvedTarget):
             lacking = [*_staging_problems(blueprint, (entry,)), *_stopping(blueprint, entry)]
+            lacking += software_problems(blueprint, entry)
             lacking = [*_OF_HARDWARE[type(workload)](workload, (entry,)), *lacking]
         if isinstance(entry, ResolvedTarget) and choice and lacking:
             reason = "; ".join(problem.message for problem in lacking)

@@ -32,6 +32,7 @@ from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.serving import Replicas, Serve, Traffic
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
+from clusterwright.blueprint.software import SoftwareSection
 from clusterwright.blueprint.users import GroupSection, Identity, UserSection
 from clusterwright.blueprint.workloads import Train, beside_blueprint
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
@@ -283,6 +284,7 @@ class Blueprint(Section):
     data: DataLoading = Field(default_factory=DataLoading)
     reliability: ReliabilitySection = Field(default_factory=ReliabilitySection)
     cluster: Cluster = Field(default_factory=Cluster)
+    software: SoftwareSection = Field(default_factory=SoftwareSection)
 
 
 def serve_of(blueprint: Blueprint) -> tuple[Serve, Traffic]:

@@ -17,7 +17,6 @@ class Accelerator:
         scale_up_axes: of a torus; scale_up_wrap_gpus: accelerators along an axis from which it closes to a ring.
         host_link_bytes_per_s_one_way: nominal, between host memory and one accelerator.
         gres_type: the type name used in Slurm's gres and in node labels.
-        least_driver: first branch of the vendor's driver that knows it.
     """
 
     id: str
@@ -45,4 +44,3 @@ class Accelerator:
     scale_up_wrap_gpus: int | None = None
     host_link_bytes_per_s_one_way: float | None = None
     power_w: float | None = None
-    least_driver: str | None = None

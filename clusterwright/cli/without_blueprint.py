@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from clusterwright.cli.options import AsJson, Output, Quiet, Runs
+from clusterwright.cli.options import AsJson, Output, Quiet, Runs, SetValues
 from clusterwright.cli.render.help_text import Application
 
 
@@ -240,4 +240,20 @@ def schema(
     start.schema(of)
 
 
-COMMANDS = (diff, fabric, facts, fit, probe, calibrate, schema)
+def software(
+    blueprint: Annotated[Path | None, typer.Argument(metavar="BLUEPRINT", help="the blueprint, a YAML file")] = None,
+    slices: Annotated[
+        str | None,
+        typer.Option(metavar="ACCELERATOR", help="MIG profiles of a GPU and what fills it, for example h100"),
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="what is true between two kinds of software, by id")] = False,
+    set_values: SetValues = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which releases stand on the nodes, and why."""
+    from clusterwright.cli import software as command
+
+    raise typer.Exit(command.software(blueprint, set_values, slices=slices, rules=rules, as_json=as_json))
+
+
+COMMANDS = (diff, fabric, facts, fit, probe, calibrate, schema, software)

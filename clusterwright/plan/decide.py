@@ -14,6 +14,7 @@ from itertools import groupby
 
 from clusterwright.blueprint.contracts import CloudExtras
 from clusterwright.blueprint.hardware import ResolvedTarget, Unusable
+from clusterwright.blueprint.node_software import software_of
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
@@ -169,8 +170,11 @@ def decide(
             *without_effect(whole or blueprint, options),
         ),
     )
+    nodes = [software_of(choice.resolved, blueprint) for choice, _ in chosen]
     plan = replace(
-        plan, findings=(*failures, *_findings(blueprint, engine, options, [choice.resolved for choice, _ in chosen]))
+        plan,
+        software=tuple(found for found in nodes if found is not None),
+        findings=(*failures, *_findings(blueprint, engine, options, [choice.resolved for choice, _ in chosen])),
     )
     progress("ranking every way")
     return _ranked(plan, book, max_age_s=blueprint.economics.max_price_age)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.node_software import Software
 from clusterwright.blueprint.user_list import Group, User
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.own_facts import OwnFact
@@ -529,6 +530,7 @@ class Plan:
         quotes: prices of vendors, and of the user's own parts, that parts were priced with.
         own_facts: facts of the user in the place of the catalogue's.
         tco: tax, delivery, financing of the blueprint, for the views of finance.
+        software: what stands on the nodes of each option, in their order; without those that no set is known for.
     """
 
     schema: Literal[1]
@@ -556,6 +558,7 @@ class Plan:
     ranking: tuple[Alternative, ...] = ()
     recommended_key: str = ""
     recommended_horizon_key: str = ""
+    software: tuple[Software, ...] = ()
 
     @property
     def ranked(self) -> tuple[Alternative, ...]:
@@ -584,6 +587,10 @@ class Plan:
         known = {entry.key: entry.option for entry in self.other_options if entry.option is not None}
         known |= {key: option for option in self.options for key in (option.target, f"{option.target}/{option.term}")}
         return known.get(key)
+
+    def software_of(self, target: str) -> Software | None:
+        """Return what stands on the nodes of a target, None where no set is known."""
+        return next((found for found in self.software if found.target == target), None)
 
     def option(self, target: str) -> Option | None:
         """Return the option of a target, None if the blueprint does not have it."""

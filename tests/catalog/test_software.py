@@ -299,3 +299,50 @@ def test_a_typing_mistake_is_guessed() -> None:
     """The nearest component is offered."""
     (found,) = pin_problems([_pin("drivr", "580")])
     assert found.help == "did you mean driver?"
+
+
+# --- versions that stand in files
+
+
+def _rows(path: str) -> list[dict[str, str]]:
+    with (assets.root() / path).open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_what_node_scripts_install_is_what_the_table_offers() -> None:
+    """Enroot, Pyxis, the container toolkit and Google's plugins have one version in both."""
+    installed = {row["name"]: row["version"].partition("-")[0] for row in _rows("templates/node/software.csv")}
+    for name in ("enroot", "pyxis", "nvidia-container-toolkit", "tcpx-plugin", "tcpxo-plugin", "gib-plugin"):
+        assert TABLE.newest(name) == installed[name]
+
+
+def test_charts_on_premises_name_components_of_the_table() -> None:
+    """Each chart's version comes from the table."""
+    for row in _rows("templates/kubernetes/charts.csv"):
+        assert TABLE.newest(row["component"])
+        assert "{version}" in row["tag"]
+
+
+def test_the_clouds_programs_install_the_same_charts() -> None:
+    """The programs of the clouds import nothing of ours: their constants are held against the table."""
+    folder = assets.root() / "stacks"
+    texts = "\n".join(
+        path.read_text(encoding="utf-8")
+        for name in ("charts.py", "accelerator_charts.py")
+        for path in sorted(folder.glob(f"*/**/gpu_cluster/kubernetes/{name}"))
+    )
+    found = dict(re.findall(r'name="([a-z-]+)",\s+version="v?([0-9.]+)"', texts))
+    for chart, component in (
+        ("network-operator", "network-operator"),
+        ("cert-manager", "cert-manager"),
+        ("gpu-operator-charts", "amd-gpu-operator"),
+        ("kueue", "kueue"),
+    ):
+        assert found[chart] == TABLE.newest(component)
+
+
+def test_the_least_driver_of_an_accelerator() -> None:
+    """It stands in the table of software alone."""
+    assert TABLE.least("accelerator", "b200-sxm-180gb", "driver") == "570"
+    assert TABLE.least("accelerator", "tpu-v5p", "driver") is None
+    assert "least_driver" not in (assets.root() / "catalog" / "accelerators.csv").read_text(encoding="utf-8")

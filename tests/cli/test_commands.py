@@ -45,6 +45,7 @@ COMMANDS = (
     "validate",
     "probe",
     "calibrate",
+    "software",
 )
 
 

@@ -285,6 +285,9 @@ def _problem(
     rules = list(dict.fromkeys(row.rule for row in rows))
     truth = next((f". {rule.truth}" for rule in table.rules if [rule.id] == rules), "")
     ways = [way for pin in blamed if (way := _way_out(table, pin, facts, pins))]
+    rest = [pin for pin in pins if pin not in blamed]
+    if not ways and _first(table, _wanted(table, facts, rest), facts, rest) is not None:
+        ways = ["remove " + " and ".join(_place_of(pin) for pin in blamed)]
     return Problem(
         id=rules[0] if len(rules) == 1 else CONFLICT,
         path=blamed[-1].path if blamed else (),
@@ -295,13 +298,17 @@ def _problem(
 
 def _way_out(table: SoftwareTable, pin: Pin, facts: Mapping[str, str], pins: Sequence[Pin]) -> str:
     """Return what a pin would have to say, as the set without it has it; empty where more is wrong."""
-    where = ".".join(str(part) for part in pin.path) or pin.component
+    where = _place_of(pin)
     others = [other for other in pins if other is not pin]
     instead = others if pin.forbids else [*others, replace(pin, forbids=True)]
     found = _first(table, _wanted(table, facts, instead), facts, instead)
     if found is None:
         return ""
     return f"remove {where}" if pin.forbids else f"set {where} to {found[pin.component]}"
+
+
+def _place_of(pin: Pin) -> str:
+    return ".".join(str(part) for part in pin.path) or pin.component
 
 
 def _chosen(
@@ -316,9 +323,10 @@ def _chosen(
     release = table.release(name, version)
     pinned = any(pin.component == name and not pin.forbids for pin in pins)
     image = facts.get("image")
+    held = component.releases_of or name
     seen = image is not None and any(
         entry.component == "image"
-        and entry.requires == name
+        and entry.requires == held
         and image in entry.versions
         and entry.range.text.startswith("=")
         for entry in table.requirements

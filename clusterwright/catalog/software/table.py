@@ -140,6 +140,14 @@ class SoftwareTable:
         shared = self.components[component].releases_of or component
         return next((entry for entry in self.releases.get(shared, ()) if entry.version == version), None)
 
+    def newest(self, component: str) -> str:
+        """Return the newest offered release of a component.
+
+        Raises:
+            StopIteration: none is offered.
+        """
+        return next(entry.version for entry in self.releases[component] if entry.offered)
+
     def least(self, component: str, version: str, of: str) -> str | None:
         """Return the lowest version of another component that a release requires; None where none is known."""
         bounds = [

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clusterwright import assets
+from clusterwright.blueprint.node_software import Software
 from clusterwright.catalog.records import System
+from clusterwright.catalog.software.table import software as software_table
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
@@ -64,6 +66,7 @@ class KubernetesCluster:
         cpus, memory_gib: of one host that jobs may ask for.
         infiniband, mellanox: kind of the compute ports; rack_scale: a system is a whole rack.
         storage_bytes: capacity that the shared claim names; posix: files can be mounted.
+        software: releases on the nodes; the newest offered of each if None.
     """
 
     system: System
@@ -79,6 +82,7 @@ class KubernetesCluster:
     rack_scale: bool
     storage_bytes: float
     posix: bool
+    software: Software | None = None
 
     @property
     def operators(self) -> bool:
@@ -91,7 +95,9 @@ class KubernetesCluster:
         return self.operators and self.mellanox and self.rails > 0
 
 
-def cluster_of(inventory: Inventory, standing: Sequence[Rack], system: System, *, vendor: str) -> KubernetesCluster:
+def cluster_of(
+    inventory: Inventory, standing: Sequence[Rack], system: System, *, vendor: str, software: Software | None = None
+) -> KubernetesCluster:
     """Return the cluster of an inventory.
 
     Args:
@@ -99,6 +105,7 @@ def cluster_of(inventory: Inventory, standing: Sequence[Rack], system: System, *
         standing: racks, for the labels.
         system: of the nodes.
         vendor: of their accelerators.
+        software: releases on the nodes.
 
     Raises:
         MissingFactError: the system's processors or memory are unknown, or pods cannot ask for the accelerators.
@@ -128,6 +135,7 @@ def cluster_of(inventory: Inventory, standing: Sequence[Rack], system: System, *
         rack_scale=hosts > 1,
         storage_bytes=inventory.storage.usable_bytes or inventory.storage.capacity_bytes,
         posix=inventory.storage.kind != "object",
+        software=software,
     )
 
 
@@ -138,9 +146,22 @@ def _placed(inventory: Inventory, standing: Iterable[Rack]) -> Iterable[PlacedNo
             yield PlacedNode(name=host, unit=unit, rack=racks[host].lower())
 
 
-def charts(vendor: str) -> tuple[Chart, ...]:
-    """Return the charts for accelerators of a vendor, in the order of installation."""
+def charts(vendor: str, software: Software | None = None) -> tuple[Chart, ...]:
+    """Return the charts for accelerators of a vendor, in the order of installation.
+
+    Args:
+        vendor: of the accelerators.
+        software: releases on the nodes; the newest offered of each by default.
+    """
     path = assets.root() / "templates" / "kubernetes" / "charts.csv"
     with path.open(encoding="utf-8", newline="") as stream:
-        rows = [Chart(**row) for row in csv.DictReader(stream)]
-    return tuple(row for row in rows if row.vendor in (vendor, "any"))
+        rows = [row for row in csv.DictReader(stream) if row["vendor"] in (vendor, "any")]
+    return tuple(
+        Chart(version=row.pop("tag").format(version=release_of(row.pop("component"), software)), **row) for row in rows
+    )
+
+
+def release_of(component: str, software: Software | None) -> str:
+    """Return the release of a component on the nodes, or the newest offered."""
+    chosen = None if software is None else software.version(component)
+    return chosen or software_table().newest(component)

@@ -6,11 +6,9 @@ from typing import Any
 
 from clusterwright.catalog.records import System
 from clusterwright.errors import InputError
-from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RAIL_RESOURCE, KubernetesCluster
+from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RAIL_RESOURCE, KubernetesCluster, release_of
 from clusterwright.outputs.kubernetes.queues import tolerated
 
-#: Images of the operator's release (docs.nvidia.com/networking/display/kubernetes25100, quick start).
-RELEASE = "network-operator-v25.10.0"
 _REPOSITORY = "nvcr.io/nvidia/mellanox"
 _OPERATOR_NAMESPACE = "nvidia-network-operator"
 _NETWORK, _POOL = "rails", "rails"
@@ -71,8 +69,11 @@ def nic_cluster_policy(cluster: KubernetesCluster) -> dict[str, Any]:
     prefix, name = RAIL_RESOURCE.split("/")
     offered = {"resourceList": [{"resourcePrefix": prefix, "resourceName": name, "selectors": selectors}]}
 
+    # Images of the operator's release (docs.nvidia.com/networking/display/kubernetes25100, quick start).
+    release = f"network-operator-v{release_of('network-operator', cluster.software)}"
+
     def image(name: str) -> dict[str, str]:
-        return {"image": name, "repository": _REPOSITORY, "version": RELEASE}
+        return {"image": name, "repository": _REPOSITORY, "version": release}
 
     return {
         "apiVersion": "mellanox.com/v1alpha1",

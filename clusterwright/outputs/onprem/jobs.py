@@ -1,7 +1,7 @@
 """What machines on premises need for the jobs of Slurm: Enroot and Pyxis, environments, adapters, versions."""
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clusterwright import assets
@@ -29,6 +29,8 @@ class Software:
     reference: str
 
 
+#: Packages of the container toolkit have the revision 1 of their release in NVIDIA's archive.
+_TOOLKIT, _REVISION = "nvidia-container-toolkit", "-1"
 #: What `job_environment.sh` reads, beside itself.
 _SCRIPTS = ("job_environment.sh", "environment.sh", "packages.sh", "software.csv")
 
@@ -55,6 +57,10 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         catalogue: for the system's adapters.
     """
     jobs, known = plan.cluster.jobs, software()
+    chosen = plan.software_of(option.target)
+    pinned = None if chosen is None else chosen.version(_TOOLKIT)
+    if pinned is not None and not known[_TOOLKIT].version.startswith(f"{pinned}-"):
+        known[_TOOLKIT] = replace(known[_TOOLKIT], version=f"{pinned}{_REVISION}")
     page = render(
         "slurm",
         "jobs.md.j2",
@@ -64,7 +70,7 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         environment=jobs.environment,
         enroot=known["enroot"],
         pyxis=known["pyxis"],
-        toolkit=known["nvidia-container-toolkit"],
+        toolkit=known[_TOOLKIT],
         venv=jobs.venv,
         modules=", ".join(jobs.modules),
         adapters=adapters_text(option, catalogue),
@@ -72,7 +78,13 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     files = {"jobs.md": text(page), "node/node.env": text(_node_env(plan, option, catalogue))}
     if jobs.environment == "container":
         files["plugstack.conf"] = text(render("slurm", "plugstack.conf.j2", cluster=plan.cluster.name))
-    return files | {f"node/{name}": File(content=(_node_folder() / name).read_bytes()) for name in _SCRIPTS}
+    files |= {f"node/{name}": File(content=(_node_folder() / name).read_bytes()) for name in _SCRIPTS}
+    table = files["node/software.csv"].content.decode()
+    shipped = software()[_TOOLKIT].version
+    files["node/software.csv"] = text(
+        table.replace(f"\n{_TOOLKIT},{shipped},", f"\n{_TOOLKIT},{known[_TOOLKIT].version},")
+    )
+    return files
 
 
 def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:

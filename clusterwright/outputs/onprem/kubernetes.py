@@ -44,7 +44,13 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     design, inventory = option.facility, option.facility.inventory
     system = catalogue.systems[inventory.system]
     standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
-    cluster = cluster_of(inventory, standing, system, vendor=catalogue.accelerators[system.accelerator].vendor)
+    cluster = cluster_of(
+        inventory,
+        standing,
+        system,
+        vendor=catalogue.accelerators[system.accelerator].vendor,
+        software=plan.software_of(option.target),
+    )
     files = {
         "node-labels.yaml": _labels(cluster),
         "namespace.yaml": documents_text(kubernetes_queues.namespace()),
@@ -92,7 +98,11 @@ def _labels(cluster: KubernetesCluster) -> str:
 
 
 def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
-    used = [chart for chart in charts(cluster.vendor) if chart.chart != "network-operator" or cluster.hands_out_rails]
+    used = [
+        chart
+        for chart in charts(cluster.vendor, cluster.software)
+        if chart.chart != "network-operator" or cluster.hands_out_rails
+    ]
     gpus = len(cluster.nodes) * cluster.gpus_per_node
     to_set = ["the quota in `queues.yaml`, if not all of the cluster is for one queue."]
     checks = [

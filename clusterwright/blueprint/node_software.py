@@ -1,0 +1,134 @@
+"""The software of one target's nodes: facts of the hardware, what the blueprint pins, and the set that follows."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from clusterwright.blueprint.clouds import CloudTarget
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.schema import Blueprint
+from clusterwright.catalog.software import mig, solver
+from clusterwright.catalog.software.solver import Chosen, Pin
+
+#: Operating systems where the blueprint names none: DGX systems come with their own.
+_SYSTEM, _DGX_SYSTEM = "ubuntu-24.04", "dgx-os-7"
+#: Parts of an image's name, and the image of the table.
+_IMAGES = (
+    ("ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04", "aws-dlami-x86_64"),
+    ("ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-24.04", "aws-dlami-arm64"),
+    ("ubuntu-accelerator-2404-amd64-with-nvidia-580", "gcp-ubuntu-2404-580"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Software:
+    """What stands on every node of one target.
+
+    Attributes:
+        target: `aws`, `azure`, `gcp` or `onprem`.
+        parts: facts, releases and settings in the order in which they were chosen.
+        geometry: MIG profiles of one GPU; empty where GPUs are not divided. divided_gpus: of a node.
+    """
+
+    target: str
+    parts: tuple[Chosen, ...]
+    geometry: tuple[str, ...] = ()
+    divided_gpus: int = 0
+
+    def version(self, component: str) -> str | None:
+        """Return the version of a component; None where it is unknown or not needed."""
+        return next((part.version for part in self.parts if part.component == component), None)
+
+
+def facts_of(entry: ResolvedTarget, blueprint: Blueprint) -> dict[str, str]:
+    """Return the facts of a target's nodes that decide about software."""
+    asked = getattr(blueprint.targets, entry.target)
+    chip = entry.node.accelerator
+    kubernetes = asked.scheduler == "kubernetes"
+    facts = {
+        "target": entry.target,
+        "vendor": chip.vendor,
+        "accelerator": chip.id,
+        "generation": chip.generation,
+        "nvswitch": "yes" if chip.scale_up_kind == "nvlink" and chip.scale_up_topology == "switch" else "no",
+        "fabric": _fabric(entry),
+        "scheduler": "kubernetes" if kubernetes else "slurm",
+        "host_architecture": _architecture(entry),
+        "lustre": "yes" if isinstance(asked, CloudTarget) else "no",
+    }
+    if blueprint.software.mig is not None:
+        facts["mig_gpu"] = chip.id
+    image = _image(entry)
+    if image and not kubernetes:
+        facts["image"] = image
+    elif entry.system is not None and blueprint.software.os is None:
+        facts["os"] = _DGX_SYSTEM if entry.system.name.startswith("NVIDIA DGX") else _SYSTEM
+    return facts
+
+
+def _fabric(entry: ResolvedTarget) -> str:
+    kind = entry.node.network_kind
+    if entry.system is not None:
+        return kind if kind == "infiniband" else "roce" if entry.system.vendor == "NVIDIA" else "ethernet"
+    return "gib" if (kind, entry.target) == ("roce", "gcp") else kind
+
+
+def _architecture(entry: ResolvedTarget) -> str:
+    if entry.instance is not None:
+        return entry.instance.architecture
+    return "arm64" if entry.node.accelerator.form == "superchip" else "x86_64"
+
+
+def _image(entry: ResolvedTarget) -> str:
+    named = "" if entry.instance is None else entry.instance.image or ""
+    return next((image for part, image in _IMAGES if part in named), "")
+
+
+def software_of(entry: ResolvedTarget, blueprint: Blueprint) -> Software | None:
+    """Return the software of a target's nodes; None where the tables have no set for it."""
+    found = _resolved(tuple(facts_of(entry, blueprint).items()), blueprint.software.pins)
+    if isinstance(found, solver.Problem):
+        return None
+    slices = blueprint.software.mig
+    divided = 0 if slices is None else entry.node.gpus if slices.gpus is None else slices.gpus
+    return Software(
+        target=entry.target,
+        parts=found,
+        geometry=() if slices is None else tuple(slices.geometry),
+        divided_gpus=divided,
+    )
+
+
+@cache
+def _resolved(facts: tuple[tuple[str, str], ...], pins: tuple[Pin, ...]) -> tuple[Chosen, ...] | solver.Problem:
+    """Return the set of these facts and pins, worked out once for all blueprints alike."""
+    return solver.resolve(dict(facts), pins)
+
+
+def name_problems(blueprint: Blueprint) -> list[Problem]:
+    """Return components and versions that the section names and nothing is known of (`SFT001`, `SFT002`)."""
+    return [
+        Problem(id=found.id, path=found.path, message=found.message, help=found.help)
+        for found in solver.pin_problems(blueprint.software.pins)
+    ]
+
+
+def software_problems(blueprint: Blueprint, entry: ResolvedTarget) -> list[Problem]:
+    """Return what the section asks for and a target's nodes cannot have; empty where the section says nothing."""
+    section = blueprint.software
+    problems: list[Problem] = []
+    if section.pins and not name_problems(blueprint):
+        found = _resolved(tuple(facts_of(entry, blueprint).items()), section.pins)
+        if isinstance(found, solver.Problem):
+            message = f"{entry.node.id} ({entry.target}): {found.message}"
+            path = found.path or ("software",)
+            problems.append(Problem(id=found.id, path=path, message=message, help=found.help))
+    if section.mig is not None:
+        chip = entry.node.accelerator
+        problems += [
+            Problem(id=finding.id, path=finding.path, message=finding.message, help=finding.help)
+            for finding in mig.findings(
+                chip.id, chip.name, section.mig.slices, ("software", "mig"), gpus_per_node=entry.node.gpus
+            )
+        ]
+    return problems
