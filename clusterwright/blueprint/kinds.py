@@ -42,6 +42,8 @@ _NOT_OF_TEXT = MappingProxyType(
         "whisper": "speech", "wav2vec": "speech", "seamless": "speech", "parakeet": "speech", "canary": "speech",
         "xtts": "speech", "bark": "speech", "kokoro": "speech", "diffusion": "images", "flux": "images",
         "sdxl": "images", "dall-e": "images", "wan2": "video", "hunyuanvideo": "video", "cogvideo": "video",
+        "embed": "embeddings", "bge-": "embeddings", "gte-": "embeddings", "rerank": "rankings", "colbert": "rankings",
+        "llava": "images and text", "pixtral": "images and text", "-vl": "images and text", "vision": "images and text",
     }
 )  # fmt: skip
 _EIGHT_BITS = ("fp8",)
@@ -73,16 +75,24 @@ def kind_problems(blueprint: Blueprint) -> Iterator[Problem]:
 
 
 def not_of_text(name: str) -> Problem | None:
-    """Return the refusal of a model that generates speech, images or video; None for any other name."""
+    """Return the refusal of a model that generates no text, or not from text alone; None for any other name."""
     spoken = name.lower()
     found = next((kind for part, kind in _NOT_OF_TEXT.items() if part in spoken), None)
     if found is None:
         return None
+    if found == "images and text":
+        return Problem(
+            path=("workload", "model"),
+            id="SRV001",
+            message=f"{name} is a model of {found}: its language model is sized, the encoder of its images is not",
+            help="name its language model, or the config.json of it, and count the tokens of the images in "
+            "traffic.input_tokens",
+        )
     return Problem(
         path=("workload", "model"),
         id="SRV001",
-        message=f"{name} is a model of {found}: models that generate text are sized, those of speech and diffusion are "
-        "not, because their work is not counted in tokens",
+        message=f"{name} is a model of {found}: models that generate text are sized, those of speech, diffusion and "
+        "embeddings are not, because their work is not counted in generated tokens",
         help="choose a language model; clusterwright facts lists them",
     )
 
@@ -134,7 +144,15 @@ def formats_of(chip: Accelerator) -> tuple[str, ...]:
 
 
 def layout_problems(workload: Serve, model: Model) -> Iterator[Problem]:
-    """Yield what the held layout does not divide into."""
+    """Yield what the held layout does not divide into, and that an encoder generates nothing."""
+    if not model.causal:
+        yield Problem(
+            path=("workload", "model"),
+            id="SRV001",
+            message=f"{model.name} is an encoder: embeddings and rankings are one pass over the input, and services "
+            "are sized for the tokens that they generate",
+            help="choose a language model; clusterwright facts lists them",
+        )
     fixed, path = workload.parallelism, ("workload", "parallelism")
     if fixed.tensor is not None and model.heads % fixed.tensor:
         yield Problem(

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import Count, Duration, Fraction
-from clusterwright.blueprint.workloads import ModelReference
+from clusterwright.blueprint.workloads import ModelReference, beside_blueprint
 
 HOURS_A_DAY = 24
 #: Largest P95 over the mean that a log-normal distribution of lengths has: exp(z^2 / 2), z = 1.645.
@@ -111,8 +111,16 @@ class Traffic(Section):
     think_time: Annotated[Duration, Field(ge=0, le=30 * 86400)] | None = Field(
         None, description="from the end of an answer to a user's next request, for example 60 s"
     )
-    input_tokens: TokenLengths = Field(description="tokens of a request, what came before in its chat included")
-    output_tokens: TokenLengths = Field(description="tokens of an answer, reasoning included")
+    input_tokens: TokenLengths | None = Field(
+        None, description="tokens of a request, what came before in its chat included; or trace"
+    )
+    output_tokens: TokenLengths | None = Field(None, description="tokens of an answer, reasoning included; or trace")
+    trace: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(beside_blueprint)] | None = Field(
+        None,
+        description="CSV file beside the blueprint with arrival_s, input_tokens, output_tokens of single requests, "
+        "sorted by time, and cached_tokens where known: their lengths as they are, and their mean rate where neither "
+        "requests_per_s nor users is given",
+    )
     prefix_cache_hit: Annotated[Fraction, Field(ge=0, le=0.99)] = Field(
         0.0, description="share of the input tokens whose keys and values are still in memory"
     )
@@ -135,14 +143,14 @@ class Traffic(Section):
 
     @model_validator(mode="after")
     def _asked_once(self) -> "Traffic":
-        if (self.requests_per_s is None) == (self.users is None):
+        if (self.requests_per_s is None) == (self.users is None) and (self.trace is None or self.users is not None):
             both = self.users is not None
             raise PydanticCustomError(
                 "choice",
                 "requests_per_s and users both say how much is asked" if both else "nothing says how much is asked",
                 {
                     "at": "users" if both else "",
-                    "help": "give requests_per_s, or users with active_share or think_time",
+                    "help": "give requests_per_s, or users with active_share or think_time, or a trace of requests",
                 },
             )
         behaviour = (self.active_share is not None) + (self.think_time is not None)
@@ -166,6 +174,25 @@ class Traffic(Section):
                 "choice",
                 "active_share and think_time are of users, but requests_per_s is given",
                 {"at": "active_share" if self.active_share is not None else "think_time", "help": "remove it"},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _lengths_once(self) -> "Traffic":
+        for name in ("input_tokens", "output_tokens"):
+            given = getattr(self, name) is not None
+            if given == (self.trace is None):
+                continue
+            raise PydanticCustomError(
+                "choice",
+                "{name} and trace both say how long requests are" if given else "nothing says {name}",
+                {
+                    "name": name,
+                    "at": name if given else "",
+                    "help": "keep one of the two"
+                    if given
+                    else f"add {name}: {{mean: 1000, p95: 3000}}, or trace: a CSV file of requests",
+                },
             )
         return self
 

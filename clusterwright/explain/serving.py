@@ -20,6 +20,7 @@ NAMES = Names(
         "most_in_flight": "kv_cache",
         "spare_replicas": "replicas",
         "layout": "replicas",
+        "day": "replica_hours",
         "probability": "goals_met",
         "confidence": "goals_met",
     },
@@ -38,6 +39,7 @@ def serving_numbers(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
         _replicas(plan, option),
         _goals_met(plan, option),
         _nodes(option),
+        _day(plan, option),
         *_token_prices(plan, option),
     )
 
@@ -288,6 +290,36 @@ def _nodes(option: ServingOption) -> Explanation:
             ),
         ),
         sources=("clusterwright/sizing/serving/search.py: nodes_of",),
+    )
+
+
+def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
+    day, work = option.day, plan.workload
+    return Explanation(
+        number="replica_hours",
+        title="replica-hours of a day of today's traffic that are kept",
+        value=f"{day.kept_hours:,.0f}",
+        equation=(
+            "replicas of the peak and spare ones × 24 h; worked: requests of the day / requests/s of a replica",
+            (
+                f"({option.replicas:,} + {option.spare_replicas}) × 24 = {day.kept_hours:,.0f}; worked "
+                f"{day.worked_hours:,.0f}; an autoscaler would keep {day.following_hours:,.0f}"
+            ),
+        ),
+        inputs=(
+            _input("peak over mean", f"{work.peak_over_mean:.4g}", "traffic.peak_over_mean or traffic.daily_curve"),
+            _input("requests/s of a replica", f"{option.capacity_requests_per_s:,.4g}", "explain replicas"),
+            _input(
+                "bounds", f"{day.least_replicas:,} to {day.most_replicas:,} replicas", "quietest minute, and the peak"
+            ),
+            _input(
+                "start",
+                f"{day.start_lag_s:.3g} s",
+                "weights / bandwidth of the storage; a node and the warm-up on top are not known",
+            ),
+            _input("cool-down", "300 s", "assumed: that the load has been lower before a replica goes"),
+        ),
+        sources=("clusterwright/sizing/serving/autoscaling.py",),
     )
 
 

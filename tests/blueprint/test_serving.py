@@ -142,14 +142,25 @@ def test_a_format_that_the_accelerator_cannot_run_names_those_that_it_can(
 
 
 @pytest.mark.parametrize(
-    ("model", "of"), [("whisper-large-v3", "speech"), ("stable-diffusion-xl", "images"), ("flux.1-dev", "images")]
-)
-def test_speech_and_diffusion_are_refused_with_a_sentence(model: str, of: str) -> None:
+    ("model", "of"), [("whisper-large-v3", "speech"), ("stable-diffusion-xl", "images"), ("flux.1-dev", "images"),
+     ("bge-large-en-v1.5", "embeddings"), ("qwen3-reranker-8b", "rankings")]
+)  # fmt: skip
+def test_models_that_generate_no_text_are_refused_with_a_sentence(model: str, of: str) -> None:
     """The refusal says what the model is of and why it is not sized."""
     (problem,) = _problems(_SERVE, workload={"model": model})
     assert problem.id == "SRV001"
     assert f"is a model of {of}" in problem.message
-    assert "not counted in tokens" in problem.message
+    assert "not counted in generated tokens" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("model", "said"), [("bert-large", "is an encoder"), ("qwen2-vl-72b", "encoder of its images")]
+)
+def test_encoders_and_models_of_images_say_what_is_sized_instead(model: str, said: str) -> None:
+    """An encoder generates nothing; of a model of images and text the language model is sized."""
+    (problem,) = _problems(_SERVE, workload={"model": model})
+    assert (problem.id, dotted(problem.path)) == ("SRV001", "workload.model")
+    assert said in problem.message
 
 
 @pytest.mark.parametrize(

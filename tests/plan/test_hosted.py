@@ -15,7 +15,6 @@ from clusterwright.errors import InputError
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.serving.hosted import share_above
 from clusterwright.plan.serving.record import HostedOffer, ServingPlan, serving_plan
 from clusterwright.pricing.hosted import ON_DEMAND, hosted_models, hosted_names, token_prices
 from clusterwright.sizing.serving.service import Lengths
@@ -157,5 +156,5 @@ def test_prices_of_tokens_are_sound() -> None:
 
 def test_the_share_of_long_answers_is_that_of_the_distribution() -> None:
     """One in twenty is above the P95, none above where all are alike."""
-    assert share_above(Lengths(mean=300, p95=900), 900) == pytest.approx(0.05)
-    assert (share_above(Lengths(mean=300, p95=300), 299), share_above(Lengths(mean=300, p95=300), 301)) == (1.0, 0.0)
+    assert Lengths(mean=300, p95=900).share_above(900) == pytest.approx(0.05)
+    assert (Lengths(mean=300, p95=300).share_above(299), Lengths(mean=300, p95=300).share_above(301)) == (1.0, 0.0)

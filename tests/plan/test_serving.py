@@ -11,6 +11,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.blueprint.load import load, load_values
+from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.render.answer import comparison_text, plan_text
@@ -163,6 +164,104 @@ def test_answer_and_comparison_tell_replicas_latencies_and_dollars() -> None:
     assert "36 months" in comparison_text(plan)
 
 
+def test_a_day_is_kept_for_its_peak_and_worked_for_its_requests() -> None:
+    """20 requests/s of a day over those of a replica are the hours worked; dollars follow the hours."""
+    option = _aws(_chat())
+    day, kept = option.day, (option.replicas + option.spare_replicas) * 24
+    assert day.kept_hours == pytest.approx(kept)
+    assert day.worked_hours == pytest.approx(20 * 24 / option.capacity_requests_per_s, rel=1e-6)
+    assert day.worked_hours < day.following_hours <= day.kept_hours
+    assert day.kept_usd == option.run_usd
+    assert day.worked_usd == pytest.approx((option.run_usd or 0) * day.worked_hours / kept)
+    assert sum(day.hourly_requests_per_s) / 24 == pytest.approx(20)
+    assert day.hourly_requests_per_s.index(max(day.hourly_requests_per_s)) in (11, 12)
+    assert 1 <= day.least_replicas <= day.most_replicas == option.replicas
+    weights = option.replica_memory.weights * option.layout.gpus
+    assert day.start_lag_s == pytest.approx(weights / option.storage.read_bytes_per_s)
+
+
+def test_a_curve_given_drives_the_hours() -> None:
+    """One busy hour in 24 leaves most hours of the peak's replicas idle; owned nodes save nothing by letting go."""
+    curve = json.dumps([10.0] + [1.0] * 23)
+    plan = _plan(f"traffic.daily_curve={curve}", "traffic.peak_over_mean=null", "traffic.requests_per_s=100")
+    day = _aws(plan).day
+    assert day.hourly_requests_per_s[0] == pytest.approx(10 * day.hourly_requests_per_s[1], rel=1e-6)
+    assert day.worked_hours < 0.3 * day.kept_hours
+    owned = plan.option("onprem")
+    assert owned is not None
+    assert owned.day.following_usd is None
+
+
+def test_the_front_of_rates_is_one_and_holds_what_is_planned() -> None:
+    """Fewer tokens for a user come with more of an accelerator, and no replica of the plan lies beyond the front."""
+    for option in _chat().options:
+        users = [point.tokens_per_s_per_user for point in option.rate_front]
+        gpus = [point.tokens_per_s_per_gpu for point in option.rate_front]
+        assert len(users) > 3
+        assert users == sorted(users, reverse=True)
+        assert gpus == sorted(gpus)
+        beyond = [
+            gpu for user, gpu in zip(users, gpus, strict=True) if user >= 0.98 * option.output_tokens_per_s_per_user
+        ]
+        assert option.tokens_per_s_per_gpu <= 1.3 * max(beyond, default=np.inf)
+        # A user alone on the largest replica gets the inverse of its time per token, which no bound forbids.
+        assert users[0] < 1 / min(other.time_per_token_bound_s for other in _chat().options) * 8
+
+
+def _traced(folder: Path, lines: list[str]) -> ServingPlan:
+    (folder / "trace.csv").write_text("arrival_s,input_tokens,output_tokens\n" + "\n".join(lines) + "\n")
+    traffic = {"trace": str(folder / "trace.csv"), "peak_over_mean": 1.5}
+    values = {**_VALUES, "traffic": traffic, "targets": {"aws": _VALUES["targets"]["aws"]}}
+    blueprint = load_values(values, (f"traffic.trace={folder / 'trace.csv'}",), name="chat.yaml").blueprint
+    resolved = resolve(blueprint, load_catalogue())
+    assert isinstance(resolved, Resolved), resolved
+    return serving_plan(decide(blueprint, resolved, Facts.open()))
+
+
+def test_a_trace_is_the_distribution_and_the_rate(tmp_path: Path) -> None:
+    """Requests of 1,000 and 3,000 tokens in turn, ten a second, have that mean, P95, rate, and no log-normal tail."""
+    lines = [f"{number / 10},{1000 if number % 2 else 3000},{200}" for number in range(5001)]
+    plan = _traced(tmp_path, lines)
+    work, option = plan.workload, _aws(plan)
+    assert work.requests_per_s == pytest.approx(10)
+    assert work.input_tokens == pytest.approx(2000, rel=1e-3)
+    assert (work.input_tokens_p95, work.output_tokens, work.output_tokens_p95) == (3000, 200, 200)
+    assert option.mean_requests_per_s == pytest.approx(10)
+    assert option.peak_requests_per_s == pytest.approx(15)
+
+
+@pytest.mark.parametrize(
+    ("lines", "identity"),
+    [
+        (["5,10,3", "4,10,3"], "TRACE002"),
+        (["1,10,0"], "TRACE003"),
+        (["1,ten,3"], "TRACE001"),
+        ([], "TRACE006"),
+        (["1,10,3", "1,10,3"], "TRACE007"),
+    ],
+)
+def test_a_trace_that_is_none_is_refused_at_its_key(tmp_path: Path, lines: list[str], identity: str) -> None:
+    """Unsorted times, impossible lengths, no requests and no rate have an id, a place and a fix."""
+    with pytest.raises(InputError, match=identity) as held:
+        _traced(tmp_path, lines)
+    assert held.value.path == ("traffic", "trace")
+    assert held.value.help
+
+
+@pytest.mark.parametrize(
+    ("overrides", "place"),
+    [
+        (("traffic.trace=x.csv",), ("traffic", "input_tokens")),
+        (("traffic.input_tokens=null",), ("traffic",)),
+    ],
+)
+def test_lengths_are_said_once(overrides: tuple[str, ...], place: tuple[str, ...]) -> None:
+    """A trace beside lengths, and neither of them, are mistakes at their place."""
+    with pytest.raises(BlueprintError) as held:
+        load_values(_VALUES, overrides, name="chat.yaml")
+    assert {problem.path for problem in held.value.problems} == {place}
+
+
 def test_every_number_of_a_service_is_explained() -> None:
     """Each explanation's last equation has the number that the plan has."""
     plan = _chat()
@@ -170,7 +269,8 @@ def test_every_number_of_a_service_is_explained() -> None:
     known = explanations(plan, "aws")
     for number in (
         "weights", "kv_cache", "batch", "first_token", "time_per_token", "time_per_token_bound", "peak_requests_per_s",
-        "replicas", "goals_met", "nodes", "usd_per_million_output_tokens", "usd_per_million_tokens", "run_usd",
+        "replicas", "goals_met", "nodes", "replica_hours", "usd_per_million_output_tokens", "usd_per_million_tokens",
+        "run_usd",
         "usd_per_million_output_tokens_at_capacity",
     ):  # fmt: skip
         assert find(known, number).equation

@@ -16,6 +16,7 @@ from clusterwright.plan.text.money import money, told_code
 from clusterwright.plan.text.serving import (
     banded_text,
     certainty_text,
+    day_text,
     replicas_text,
     time_text,
     tokens_text,
@@ -43,6 +44,7 @@ def service_lines(plan: Plan) -> tuple[str, ...]:
         _latencies(plan, shown),
         certainty_text(shown),
         _tokens(shown),
+        day_text(shown),
         shown.level_text,
         *(
             f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {_latencies(plan, option)}; "

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from clusterwright.outputs.drawing.bar_chart import bar_chart
 from clusterwright.outputs.drawing.charts import GREY, PALETTE, Bar, Segment
 from clusterwright.outputs.page_parts import Cell, Chart, Table
+from clusterwright.outputs.serving.rate_charts import day_chart, rate_chart
 from clusterwright.plan.record import Plan
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
 from clusterwright.plan.text.money import told, told_code
@@ -72,10 +73,33 @@ def _latency(figure: Predicted) -> Cell:
 
 
 def cluster_charts(plan: Plan) -> Sequence[Chart]:
-    """Return what the memory of an accelerator holds, of every target."""
+    """Return rates, a day against capacity, and what the memory of an accelerator holds, of every target."""
+    serves = serving_plan(plan)
+    front = rate_chart(serves)
     return (
+        *(
+            [
+                Chart(
+                    svg=front,
+                    caption=(
+                        "Output tokens per second of an accelerator against those that a user sees, on average: what "
+                        "no other layout and load of the hardware beats, whatever the goals; the dots are the "
+                        "replicas of the plan at the peak."
+                    ),
+                )
+            ]
+            if front
+            else []
+        ),
         Chart(
-            svg=memory_chart(serving_plan(plan)),
+            svg=day_chart(serves),
+            caption=(
+                "Requests per second of a day, and what the replicas without the spare ones carry within the goals, "
+                "with the confidence that they are sized with."
+            ),
+        ),
+        Chart(
+            svg=memory_chart(serves),
             caption=(
                 "Memory of one accelerator of a replica, GB (1e9 bytes): weights, the pool of keys and values that "
                 "requests share, what the framework keeps, and what it leaves to others."

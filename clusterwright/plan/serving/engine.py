@@ -7,7 +7,6 @@ from pathlib import PurePath
 from typing import Any
 
 from clusterwright.blueprint.hardware import ResolvedTarget
-from clusterwright.blueprint.hosted import ApiTarget
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint, serve_of
 from clusterwright.blueprint.workloads import ModelFile
@@ -17,6 +16,7 @@ from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.evidence_levels import level_text
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption
+from clusterwright.plan.serving.day import service_day
 from clusterwright.plan.serving.findings import (
     COSTLY,
     LOOSER,
@@ -29,7 +29,7 @@ from clusterwright.plan.serving.findings import (
     unknown_framework,
 )
 from clusterwright.plan.serving.hosted import broken_limits, hosted_offers
-from clusterwright.plan.serving.job import growth_factor, load_of, service_of, storage_of
+from clusterwright.plan.serving.job import growth_factor, load_of, requests_of, service_of, storage_of
 from clusterwright.plan.serving.record import (
     HostedOffer,
     Outcome,
@@ -45,7 +45,7 @@ from clusterwright.plan.serving.record import (
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.serving.calibration import Calibration, load_calibration
 from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
-from clusterwright.sizing.serving.search import Predicted, ServingSize, searches
+from clusterwright.sizing.serving.search import Predicted, Searched, ServingSize, searches
 from clusterwright.sizing.serving.service import Service
 from clusterwright.tco.records import Parameter
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
@@ -69,9 +69,9 @@ def serving_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "S
         model=resolved.model,
         service=service,
         calibration=calibration,
-        api=blueprint.targets.api,
+        blueprint=blueprint,
         confidence_is_set="confidence" in blueprint.goals.model_fields_set,
-        sizes=searches(service, list(nodes.values()), calibration, (service.goals.confidence, EVEN_ODDS)),
+        found=searches(service, list(nodes.values()), calibration, (service.goals.confidence, EVEN_ODDS)),
     )
 
 
@@ -82,8 +82,8 @@ class ServingEngine:
     Attributes:
         service: at the peak of the last day of the horizon.
         confidence_is_set: by the user, and obeyed; else even odds take its place where it costs much.
-        api: hosted models to compare with, None for none.
-        sizes: of the hardware of all targets, by confidence (the one of the goals, and even odds) and node type.
+        blueprint: as it was loaded, for its traffic and the hosted models to compare with.
+        found: of the hardware of all targets, with the confidence of the goals and at even odds.
     """
 
     facts: Facts
@@ -91,8 +91,8 @@ class ServingEngine:
     service: Service
     calibration: Calibration
     confidence_is_set: bool
-    api: ApiTarget | None
-    sizes: Mapping[float, Mapping[str, tuple[ServingSize, ...]]]
+    blueprint: Blueprint
+    found: Searched
 
     def units_of_horizon(self, blueprint: Blueprint) -> float:
         """Return the months of the horizon: a service works all of them."""
@@ -130,10 +130,10 @@ class ServingEngine:
         return (_point(blueprint, nearest, nodes, outcome, beside),)
 
     def _sizes(self, node: NodeType, confidence: float) -> tuple[ServingSize, ...]:
-        known = self.sizes.get(confidence, {}).get(node.id)
+        known = self.found.sizes.get(confidence, {}).get(node.id)
         if known is not None:
             return known
-        return searches(self.service, [node], self.calibration, (confidence,))[confidence][node.id]
+        return searches(self.service, [node], self.calibration, (confidence,)).sizes[confidence][node.id]
 
     def meets_goals(self, blueprint: Blueprint, point: SizedPoint) -> bool:  # noqa: ARG002 - of the protocol
         """Tell whether the replicas meet the goals at the peak with the confidence that they are sized with."""
@@ -164,11 +164,12 @@ class ServingEngine:
         )
 
     def _hosted(self, options: Sequence[ServingOption], as_of: dt.date) -> tuple[HostedOffer, ...]:
-        return () if self.api is None else hosted_offers(self.api, self.model, self.service, options, as_of)
+        asked = self.blueprint.targets.api
+        return () if asked is None else hosted_offers(asked, self.model, self.service, options, as_of)
 
     def _at_the_edge(self, option: ServingOption) -> Iterator[Finding]:
         """Yield `SRV023` where goals that are a quarter looser take half the nodes: little load goes on a replica."""
-        known = self.sizes[EVEN_ODDS].get(option.instance, ())
+        known = self.found.sizes[EVEN_ODDS].get(option.instance, ())
         if option.outcome is not Outcome.MET or option.in_flight > _LITTLE_LOAD or option.nodes < _MANY or not known:
             return
         goals = self.service.goals
@@ -178,7 +179,7 @@ class ServingEngine:
             time_per_token_s=None if goals.time_per_token_s is None else goals.time_per_token_s * LOOSER,
         )
         service = replace(self.service, goals=looser)
-        found = searches(service, [known[0].node], self.calibration, (option.confidence,))[option.confidence]
+        found = searches(service, [known[0].node], self.calibration, (option.confidence,)).sizes[option.confidence]
         nodes = found[option.instance][0].nodes
         if 2 * nodes <= option.nodes:
             yield goals_at_the_edge(option, nodes)
@@ -208,6 +209,7 @@ class ServingEngine:
     def workload(self, blueprint: Blueprint) -> ServingWorkload:
         """Return the service as it was sized."""
         workload, traffic = serve_of(blueprint)
+        asked = requests_of(blueprint)
         eight = workload.precision not in ("bf16", "fp16")
         return ServingWorkload(
             kind=workload.kind,
@@ -219,17 +221,17 @@ class ServingEngine:
             model_file=PurePath(workload.model.config).name if isinstance(workload.model, ModelFile) else "",
             framework=workload.framework,
             cache_precision=workload.kv_precision or ("8 bits" if eight else "bf16"),
-            requests_per_s=traffic.requests_per_s,
+            requests_per_s=asked.requests_per_s,
             users=traffic.users,
             active_share=traffic.active_share,
             think_time_s=traffic.think_time,
             peak_over_mean=traffic.peak,
             growth_factor=growth_factor(blueprint),
-            input_tokens=traffic.input_tokens.mean,
-            input_tokens_p95=traffic.input_tokens.p95,
-            output_tokens=traffic.output_tokens.mean,
-            output_tokens_p95=traffic.output_tokens.p95,
-            prefix_cache_hit=traffic.prefix_cache_hit,
+            input_tokens=asked.inputs.mean,
+            input_tokens_p95=asked.inputs.p95,
+            output_tokens=asked.outputs.mean,
+            output_tokens_p95=asked.outputs.p95,
+            prefix_cache_hit=asked.prefix_share,
             month_s=_month_s(blueprint),
         )
 
@@ -242,6 +244,7 @@ class ServingEngine:
         # Of a size that misses the goals the target may not have all nodes.
         replicas = min(size.replicas, max(whole, 1))
         spare = min(max(whole - replicas, 0), service.spare_replicas)
+        rented = common["run_usd"] is not None
         answer = size.mean_first_token_s + service.outputs.mean * size.mean_time_per_token_s
         mean = served.mean_load.rate(answer)
         made = size.replica_requests_per_s
@@ -284,6 +287,17 @@ class ServingEngine:
             prefill_s=size.prefill_s,
             prefill_share=size.busy_share,
             gpu_power_w=size.power_w,
+            day=service_day(
+                self.blueprint,
+                size,
+                point.storage,
+                replicas=replicas,
+                spare=spare,
+                mean=mean,
+                month_usd=common["run_usd"] if rented else common["run_share_usd"],
+                by_the_hour=rented and common["term"] == "on_demand",
+            ),
+            rate_front=self.found.fronts.get(target.node.id, ()),
             level=size.level,
             level_text=level_text(size.level, model=self.model.name, accelerator=target.node.accelerator.name),
             usd_per_million_tokens=_prices(

@@ -14,7 +14,7 @@ from clusterwright.errors import Finding, InputError
 from clusterwright.plan.serving.record import HostedOffer, ServingOption
 from clusterwright.pricing.hosted import HostedModel, hosted_models, hosted_names, hosting_providers
 from clusterwright.sizing.serving.search import nodes_of
-from clusterwright.sizing.serving.service import Lengths, Service
+from clusterwright.sizing.serving.service import Service
 from clusterwright.units import SECONDS_PER_DAY, percent
 
 _MILLION, _MINUTE_S = 1e6, 60.0
@@ -180,7 +180,7 @@ def _broken(
     if hosted.input_tokens is not None and inputs > hosted.input_tokens:
         yield "API002", f"{one} are longer than {inputs:,.0f} tokens; {hosted.input_tokens:,.0f} are taken"
     if hosted.output_tokens is not None and outputs > hosted.output_tokens:
-        cut = share_above(service.outputs, hosted.output_tokens)
+        cut = service.outputs.share_above(hosted.output_tokens)
         yield (
             "API003",
             (
@@ -195,14 +195,6 @@ def _broken(
     ):
         if limit is not None and needed > limit:
             yield identity, f"the peak has {needed:,.0f} {what}; {limit:,.0f} are allowed"
-
-
-def share_above(lengths: Lengths, tokens: float) -> float:
-    """Return the share of log-normal lengths that are above so many tokens."""
-    if not lengths.deviation:
-        return float(lengths.mean > tokens)
-    score = (math.log(tokens / lengths.mean) + lengths.deviation**2 / 2.0) / lengths.deviation
-    return 0.5 * math.erfc(score / math.sqrt(2.0))
 
 
 def broken_limits(offers: Sequence[HostedOffer]) -> list[Finding]:

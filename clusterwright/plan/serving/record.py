@@ -9,6 +9,7 @@ from clusterwright.plan.record import GoalSummary, Option, OtherOption, Plan, Wo
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.serving.search import (
     Predicted,
+    RatePoint,
     ReplicaLayout,
     ReplicaMemory,
     ReplicaStep,
@@ -131,6 +132,36 @@ class TokenPrices:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ServiceDay:
+    """A day of today's traffic on the replicas that the plan keeps.
+
+    Attributes:
+        hourly_requests_per_s: mean of each hour, from midnight.
+        least_replicas, most_replicas: bounds of an autoscaler, without the spare ones: what the quietest minute needs,
+            and the replicas of the peak at the end of the horizon.
+        start_lag_s: in which one more replica reads its weights; a node that is rented for it and the warm-up come on
+            top.
+        kept_hours: of replicas in a day, all of them always on; worked_hours: that the requests need; following_hours:
+            that an autoscaler within the bounds would keep, the spare ones always.
+        late_share: of the requests, that come while such a start lasts and find fewer replicas than they need.
+        kept_usd, worked_usd, following_usd: of a month with these hours; None where the cost is unknown, or where nodes
+            that are let go are paid all the same.
+    """
+
+    hourly_requests_per_s: tuple[float, ...]
+    least_replicas: int
+    most_replicas: int
+    start_lag_s: float
+    kept_hours: float
+    worked_hours: float
+    following_hours: float
+    late_share: float
+    kept_usd: float | None
+    worked_usd: float | None
+    following_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ServingOption(Option):
     """One target that serves, sized, billed and costed.
 
@@ -153,7 +184,9 @@ class ServingOption(Option):
             length; prefill_share: of a replica's time.
         gpu_power_w: of one accelerator at the peak.
         level: how much of model and accelerator measurements show; level_text: the same in a sentence.
-        usd_per_million_tokens: what tokens cost.
+        usd_per_million_tokens: what tokens cost; day: a day of its replicas.
+        rate_front: layouts and loads on this hardware that no other beats in tokens per second of an accelerator and of
+            a user, the fastest for the user first.
     """
 
     outcome: Outcome
@@ -190,6 +223,13 @@ class ServingOption(Option):
     level: str
     level_text: str
     usd_per_million_tokens: TokenPrices
+    day: ServiceDay
+    rate_front: tuple[RatePoint, ...] = ()
+
+    @property
+    def tokens_per_s_per_gpu(self) -> float:
+        """Output tokens per second at the peak, of an accelerator that serves."""
+        return self.output_tokens_per_s.value / (self.replicas * self.layout.gpus)
 
     @property
     def key_figures(self) -> tuple[tuple[str, str], ...]:

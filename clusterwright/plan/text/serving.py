@@ -1,7 +1,7 @@
 """The numbers of a service as words, the same wherever they are shown: latencies, goals, replicas."""
 
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
-from clusterwright.plan.text.money import told
+from clusterwright.plan.text.money import money, told
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.serving.search import Predicted, ReplicaLayout
 from clusterwright.units import percent
@@ -71,6 +71,22 @@ def replicas_text(option: ServingOption) -> str:
     idle = f", {option.idle_gpus} idle" if option.idle_gpus else ""
     return (
         f"{count}{spare}, each {option.layout.gpus} × {option.accelerator_name} ({replica_text(option.layout)}){idle}"
+    )
+
+
+def day_text(option: ServingOption) -> str:
+    """Return what a day of today's traffic keeps and needs of replicas, and what an autoscaler would."""
+    day = option.day
+    spare = f" and {option.spare_replicas} spare" if option.spare_replicas else ""
+    kept, worked, following = (
+        "" if usd is None else f" ({money(usd)} a month)" for usd in (day.kept_usd, day.worked_usd, day.following_usd)
+    )
+    weights = option.replica_memory.weights * option.layout.gpus
+    return (
+        f"a day of today's traffic: {day.kept_hours:,.0f} replica-hours kept{kept}, {day.worked_hours:,.0f} "
+        f"worked{worked}; an autoscaler from {day.least_replicas:,} to {day.most_replicas:,} replicas{spare} would "
+        f"keep {day.following_hours:,.0f}{following}, {percent(day.late_share, digits=1)} of the requests come while "
+        f"one starts: {weights / 1e9:,.0f} GB of weights in {day.start_lag_s:.3g} s, node and warm-up on top"
     )
 
 

@@ -138,6 +138,23 @@ def mix_of(requests: Requests) -> RequestMix:
     )
 
 
+def rate_of(requests: Requests, path: Path) -> float:
+    """Return the mean requests per second of a trace, from its first to its last.
+
+    Raises:
+        TraceError: all come at one moment.
+    """
+    span = float(requests.arrival_s[-1] - requests.arrival_s[0])
+    if not span > 0:
+        raise _refused(
+            path,
+            "TRACE007",
+            "all requests come at one moment, which is no rate",
+            "give traffic.requests_per_s or traffic.users, or a trace that lasts",
+        )
+    return (len(requests) - 1) / span
+
+
 def poisson(mix: RequestMix, *, count: int, requests_per_s: float, seed: int) -> Requests:
     """Return requests whose gaps are exponential and whose lengths are drawn from a mix, in whole tokens."""
     draw = np.random.default_rng(seed)
@@ -156,9 +173,9 @@ def read_trace(path: Path) -> Requests:
     A column `cached_tokens` may be there too; without it nothing is cached.
 
     Raises:
-        InputError: the file cannot be read, holds no requests or lacks a column.
-        TraceError: cells that are no numbers, times that go back, lengths below one token; all of them, with file and
-            line.
+        InputError: the file cannot be read.
+        TraceError: no requests, a column that lacks, cells that are no numbers, times that go back, lengths below one
+            token; all of them, with file and line.
     """
     text = read_text(path, most_bytes=_MOST_BYTES, what="a trace of requests", advice="give a CSV file of requests")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -169,12 +186,14 @@ def read_trace(path: Path) -> Requests:
     header = [name.strip() for name in rows[0][1]] if rows else []
     lacking = [name for name in TRACE_COLUMNS if name not in header]
     if lacking:
-        raise InputError(
-            f"{path.name}:1: the columns {', '.join(lacking)} are missing",
-            help=f"name the columns {', '.join(TRACE_COLUMNS)} in the first line, separated by commas",
+        raise _refused(
+            path,
+            "TRACE005",
+            f"the columns {', '.join(lacking)} are missing",
+            f"name the columns {', '.join(TRACE_COLUMNS)} in the first line, separated by commas",
         )
     if len(rows) == 1:
-        raise InputError(f"{path.name}:1: there are no requests", help="give one line per request")
+        raise _refused(path, "TRACE006", "there are no requests", "give one line per request")
     names = [name for name in (*TRACE_COLUMNS, "cached_tokens") if name in header]
     places = [header.index(name) for name in names]
     found, wrong = [], []
@@ -202,6 +221,12 @@ class TraceError(InputError):
         text = "\n".join(f"{one.id}: {one.message}" for one in findings)
         super().__init__(f"{text}\nand {more} more" if more > 0 else text, help=findings[0].help)
         self.findings = findings
+
+
+def _refused(path: Path, identity: str, message: str, advice: str) -> TraceError:
+    """Return the refusal of a whole trace."""
+    finding = Finding(id=identity, path=(path.name, 1), message=f"{path.name}:1: {message}", help=advice)
+    return TraceError((finding,), more=0)
 
 
 def _number(cell: str) -> float:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Array
+from clusterwright.sizing.serving import requests
 from clusterwright.sizing.serving.calibration import (
     MANY_REQUESTS,
     THROUGHPUT,
@@ -46,7 +47,7 @@ from clusterwright.sizing.serving.memory import (
 )
 from clusterwright.sizing.serving.open_loop import PER_TOKEN, latencies
 from clusterwright.sizing.serving.requests import RequestMix, log_normal
-from clusterwright.sizing.serving.service import LatencyGoals, Service
+from clusterwright.sizing.serving.service import LatencyGoals, Lengths, Service
 from clusterwright.workload.inference import ServedModel
 
 #: Requests in flight that are looked at: 1 to 4,096, 12 % apart.
@@ -63,6 +64,8 @@ _STAGES = (2, 3, 4, 6, 8, 12, 16)
 #: Weights that take more than this share of a node's memory have layouts over several nodes looked at.
 _LARGE = 0.5
 _MEDIAN = 0.5
+#: Of tokens per second of an accelerator, between two points of a front.
+_STEP_OF_FRONT = 1.25
 Flags = npt.NDArray[np.bool_]
 _Record = TypeVar("_Record", ServedModel, ServingDevice, Deployment, Factors)
 
@@ -122,6 +125,20 @@ class ReplicaStep:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RatePoint:
+    """One layout at one load: output tokens per second, by accelerator and as a user sees them on average.
+
+    Attributes:
+        in_flight: requests of a replica; replica_gpus: its accelerators.
+    """
+
+    tokens_per_s_per_gpu: float
+    tokens_per_s_per_user: float
+    in_flight: float
+    replica_gpus: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ServingSize:
     """One layout on one kind of node, sized for the load.
 
@@ -168,6 +185,18 @@ class ServingSize:
     probability: float
     best_probability: float
     level: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Searched:
+    """What a search found.
+
+    Attributes:
+        sizes: by confidence and id of the node type, the best first; fronts: by node type, as `front_of_rates`.
+    """
+
+    sizes: dict[float, dict[str, tuple[ServingSize, ...]]]
+    fronts: dict[str, tuple[RatePoint, ...]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,13 +254,13 @@ class _Times:
 def search(service: Service, nodes: Sequence[NodeType], calibration: Calibration) -> dict[str, tuple[ServingSize, ...]]:
     """Return `searches` with the confidence of the service's goals."""
     asked = service.goals.confidence
-    return searches(service, nodes, calibration, (asked,))[asked]
+    return searches(service, nodes, calibration, (asked,)).sizes[asked]
 
 
 def searches(
     service: Service, nodes: Sequence[NodeType], calibration: Calibration, confidences: Sequence[float]
-) -> dict[float, dict[str, tuple[ServingSize, ...]]]:
-    """Return the sizes of every layout that fits, by confidence and id of the node type.
+) -> Searched:
+    """Return the sizes of every layout that fits, by confidence and id of the node type, and the fronts of rates.
 
     Those that meet the goals come first: the one with the fewest nodes, then with the fewest accelerators, then the
     fastest. A node type on which the model does not fit has none.
@@ -240,14 +269,15 @@ def searches(
     found: dict[float, dict[str, tuple[ServingSize, ...]]] = {
         confidence: {node.id: () for node in nodes} for confidence in confidences
     }
+    nothing = Searched(sizes=found, fronts={node.id: () for node in nodes})
     if not rows:
-        return found
+        return nothing
     configurations = [_configuration(service, node, layout) for node, layout in rows]
     columns = _columns(service, rows, configurations, calibration)
     most = columns.most_in_flight()
     fitting = np.flatnonzero(most >= 1)
     if not len(fitting):
-        return found
+        return nothing
     levels = [calibration.level_of(configurations[row]) for row in fitting]
     bands = {
         metric: np.array(
@@ -272,7 +302,34 @@ def searches(
         for node in {node.id: node for node in nodes}.values():
             own = [size for size in sizes if size.node.id == node.id]
             found[confidence][node.id] = tuple(sorted(own, key=_order))
-    return found
+    fronts = {node.id: front_of_rates(service, held, loads, node.id) for node in nodes}
+    return Searched(sizes=found, fronts=fronts)
+
+
+def front_of_rates(service: Service, fitting: "_Fitting", loads: "_Loads", node_id: str) -> tuple[RatePoint, ...]:
+    """Return what no other layout and load on a node type beats in tokens per second of an accelerator and of a user.
+
+    Goals do not matter here. The fastest for a user comes first; each point makes a quarter more than the one before.
+    """
+    own = np.array([node.id == node_id for node, _ in fitting.rows])
+    gpus = np.array([layout.gpus for _, layout in fitting.rows])
+    by_gpu = loads.rate * service.outputs.mean / gpus[:, None]
+    by_user = 1.0 / loads.token
+    lines, places = np.nonzero(loads.room & own[:, None])
+    order = np.lexsort((-by_gpu[lines, places], -by_user[lines, places]))
+    found: list[RatePoint] = []
+    for line, place in zip(lines[order], places[order], strict=True):
+        value = float(by_gpu[line, place])
+        if not found or value > found[-1].tokens_per_s_per_gpu * _STEP_OF_FRONT:
+            found.append(
+                RatePoint(
+                    tokens_per_s_per_gpu=value,
+                    tokens_per_s_per_user=float(by_user[line, place]),
+                    in_flight=float(_GRID[place]),
+                    replica_gpus=int(gpus[line]),
+                )
+            )
+    return tuple(found)
 
 
 def _order(size: ServingSize) -> tuple[bool, float, int, int, float]:
@@ -402,12 +459,15 @@ def _device(node: NodeType, layout: ReplicaLayout) -> ServingDevice:
 
 def request_mix(service: Service) -> RequestMix:
     """Return the lengths of a service's requests as points of their distributions."""
-    inputs, outputs = service.inputs, service.outputs
     return RequestMix(
-        inputs=log_normal(mean=inputs.mean, p95=inputs.p95, most=_LONGEST * inputs.p95),
-        outputs=log_normal(mean=outputs.mean, p95=outputs.p95, most=_LONGEST * outputs.p95),
-        cached_share=service.prefix_share,
+        inputs=_points(service.inputs), outputs=_points(service.outputs), cached_share=service.prefix_share
     )
+
+
+def _points(lengths: Lengths) -> requests.Lengths:
+    if lengths.tokens:
+        return requests.Lengths(tokens=np.array(lengths.tokens))
+    return log_normal(mean=lengths.mean, p95=lengths.p95, most=_LONGEST * lengths.p95)
 
 
 def scaled_work(factors: Factors, token_scale: Array | float) -> Factors:
@@ -493,12 +553,14 @@ class _Loads:
     """Layouts at every load of `_GRID`, a row each.
 
     Attributes:
-        first_at, token_at: times at the percentile of the goals; rate: requests per second of a replica; asked: of all.
+        first_at, token_at: times at the percentile of the goals; token: per token, mean.
+        rate: requests per second of a replica; asked: of all.
         room: whether memory holds what varies above the mean.
     """
 
     first_at: Array
     token_at: Array
+    token: Array
     rate: Array
     asked: Array
     room: Flags
@@ -523,6 +585,7 @@ def _loads(service: Service, fitting: _Fitting) -> _Loads:
     return _Loads(
         first_at=shaped(times.first_at),
         token_at=shaped(times.token_at),
+        token=shaped(times.token),
         rate=shaped(times.rate),
         asked=_rates(service, shaped(times.first) + service.outputs.mean * shaped(times.token)),
         room=room,

@@ -11,14 +11,16 @@ _P95 = NormalDist().inv_cdf(0.95)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lengths:
-    """Tokens of requests or answers, log-normal.
+    """Tokens of requests or answers, log-normal unless their lengths are known.
 
     Attributes:
         mean, p95: of all.
+        tokens: equally likely lengths, ascending, of a measured distribution; empty for a log-normal one.
     """
 
     mean: float
     p95: float
+    tokens: tuple[float, ...] = ()
 
     @property
     def deviation(self) -> float:
@@ -27,7 +29,9 @@ class Lengths:
 
     @property
     def variation(self) -> float:
-        """Squared coefficient of variation: `exp(s^2) - 1`."""
+        """Squared coefficient of variation: `exp(s^2) - 1`, or that of the lengths."""
+        if self.tokens:
+            return sum((one / self.mean - 1.0) ** 2 for one in self.tokens) / len(self.tokens)
         return math.expm1(self.deviation**2)
 
     def quantile(self, share: float) -> float:
@@ -36,8 +40,25 @@ class Lengths:
         >>> round(Lengths(mean=1000, p95=3000).quantile(0.95))
         3000
         """
+        if self.tokens:
+            place = min(max(share * len(self.tokens) - 0.5, 0.0), len(self.tokens) - 1.0)
+            low, part = self.tokens[int(place)], place % 1.0
+            return low + part * (self.tokens[min(int(place) + 1, len(self.tokens) - 1)] - low)
         spread = self.deviation
         return self.mean * math.exp(NormalDist().inv_cdf(share) * spread - spread**2 / 2.0)
+
+    def share_above(self, tokens: float) -> float:
+        """Return the share of all that is above so many tokens.
+
+        >>> round(Lengths(mean=1000, p95=3000).share_above(3000), 3)
+        0.05
+        """
+        if self.tokens:
+            return sum(one > tokens for one in self.tokens) / len(self.tokens)
+        spread = self.deviation
+        if not spread:
+            return float(self.mean > tokens)
+        return 0.5 * math.erfc((math.log(tokens / self.mean) + spread**2 / 2.0) / spread / math.sqrt(2.0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

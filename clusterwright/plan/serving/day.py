@@ -1,0 +1,73 @@
+"""A day of a service: its curve of requests, and the hours of replicas that are kept, needed and would follow it."""
+
+import math
+
+import numpy as np
+
+from clusterwright.blueprint.schema import Blueprint, serve_of
+from clusterwright.plan.serving.record import ServiceDay
+from clusterwright.sizing.columns import Array
+from clusterwright.sizing.records.run import StorageNeed
+from clusterwright.sizing.serving.autoscaling import DAY_S, Autoscaler, daily_curve, day, minutes, start_s
+from clusterwright.sizing.serving.search import ServingSize
+
+_HOURS = 24
+#: The sharpest peak that `daily_curve` draws.
+_SHARPEST = 20.0
+
+
+def curve_of(blueprint: Blueprint, mean_requests_per_s: float) -> Array:
+    """Return the requests per second of every minute of a day of today's traffic: the curve given, or a peak at noon.
+
+    A peak of more than 20 times the mean is drawn as 20 times.
+    """
+    _, traffic = serve_of(blueprint)
+    if traffic.daily_curve is not None:
+        hourly = np.array(traffic.daily_curve)
+        return minutes(hourly * mean_requests_per_s / hourly.mean())
+    at_midnight = daily_curve(mean_requests_per_s=mean_requests_per_s, peak_over_mean=min(traffic.peak, _SHARPEST))
+    return np.roll(at_midnight, len(at_midnight) // 2)
+
+
+def service_day(
+    blueprint: Blueprint, size: ServingSize, storage: StorageNeed, *, replicas: int, spare: int, mean: float,
+    month_usd: float | None, by_the_hour: bool,
+) -> ServiceDay:  # fmt: skip
+    """Return what a day of today's traffic keeps and needs of replicas, in hours and in dollars of a month.
+
+    Args:
+        blueprint: of the service.
+        size: of one replica.
+        storage: that the weights are read from.
+        replicas: of the peak at the end of the horizon.
+        spare: beside them, always kept.
+        mean: requests per second of a day.
+        month_usd: what a month costs with all replicas kept; None where it is unknown.
+        by_the_hour: nodes that are let go are not paid.
+    """
+    # Users who wait longer at the peak ask less often than the curve of the mean says: never more than is carried.
+    curve = np.minimum(curve_of(blueprint, mean), size.capacity_per_s * replicas)
+    lag = start_s(weight_bytes=size.memory.weights * size.layout.gpus, storage_bytes_per_s=storage.read_bytes_per_s)
+    least = max(math.ceil(float(curve.min()) / size.capacity_per_s - 1e-9), 1)
+    most = max(replicas, least)
+    scaler = Autoscaler(replica_requests_per_s=size.capacity_per_s, least=least, most=most, start_s=lag)
+    found = day(curve, scaler)
+    kept = (replicas + spare) * DAY_S / 3600.0
+    following = found.kept_hours + spare * DAY_S / 3600.0
+
+    def usd(hours: float) -> float | None:
+        return None if month_usd is None else month_usd * hours / kept
+
+    return ServiceDay(
+        hourly_requests_per_s=tuple(float(one) for one in curve.reshape(_HOURS, -1).mean(axis=1)),
+        least_replicas=least,
+        most_replicas=most,
+        start_lag_s=lag,
+        kept_hours=kept,
+        worked_hours=found.worked_hours,
+        following_hours=following,
+        late_share=found.over_share + found.cold_share,
+        kept_usd=month_usd,
+        worked_usd=usd(found.worked_hours),
+        following_usd=usd(following) if by_the_hour else None,
+    )
