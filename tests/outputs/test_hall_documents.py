@@ -218,3 +218,13 @@ def test_fewer_supplies_than_needed_do_not_pass() -> None:
     found = _checks(_design(8, site=Site(rack_power_w=28.6e3), system="dgx-b200"))["one PDU of a rack fails"]
     assert (found.found, found.limit, found.verdict) == ("4 supplies of a node left", "5 needed", "fail")
     assert "3 keep the nodes running at lower power" in found.note
+
+
+def test_the_check_list_says_what_nobody_has_told() -> None:
+    """A rating that is not given, a rate that is not published, and a system without cold plates."""
+    found = _checks(_design(1, site=Site()))
+    assert found["rating of the UPS"].limit == "not given"
+    assert found["checkpoint bandwidth"].note.endswith("have the vendor confirm it")
+    assert found["liquid where the system needs it"].found == "no heat into liquid"
+    rated = _checks(_design(1, site=Site(plant=Plant(ups_va=100e3))))
+    assert rated["rating of the UPS"].limit == "100.0 kVA"
