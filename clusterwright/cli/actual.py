@@ -40,6 +40,8 @@ def actual(
     Raises:
         InputError: the plan or an export cannot be read, or options contradict each other.
     """
+    if not exports:
+        raise InputError("no export is given", help="name FOCUS exports, or --serving RESULTS.json of a load test")
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", help="ask for one of them")
     if cost not in COSTS:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
+from clusterwright.errors import InputError
 
 
 def build(
@@ -100,8 +101,15 @@ def actual(
     *,
     plan: Annotated[Path, typer.Argument(metavar="BLUEPRINT|PLAN", help="the blueprint, or its plan.json")],
     exports: Annotated[
-        list[Path], typer.Argument(metavar="EXPORT", help="FOCUS exports of one provider, CSV or Parquet")
-    ],
+        list[Path] | None, typer.Argument(metavar="EXPORT", help="FOCUS exports of one provider, CSV or Parquet")
+    ] = None,
+    serving: Annotated[
+        Path | None, typer.Option(metavar="RESULTS", help="of a load test instead of a bill; see serving/loadtest")
+    ] = None,
+    on: Annotated[str | None, typer.Option(metavar="TARGET", help="with --serving: the target that was tested")] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="with --serving: that answered, where the results do not say")
+    ] = None,
     tag: Annotated[
         str | None, typer.Option(metavar="KEY=VALUE", help="of the cluster's resources; gpu-cluster=NAME by default")
     ] = None,
@@ -113,13 +121,21 @@ def actual(
     as_csv: Annotated[bool, typer.Option("--csv", help="print the lines as CSV")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the bill of the running cluster with its plan."""
+    """Compare the bill of the running cluster, or a load test of its service, with its plan."""
     from clusterwright.cli import actual as command
 
+    if serving is not None:
+        from clusterwright.cli import actual_serving
+
+        if exports:
+            raise InputError("a bill and a load test are compared one at a time", help="leave out one of them")
+        raise typer.Exit(
+            actual_serving.serving(plan, serving, on=on, replicas=replicas, as_json=as_json, as_csv=as_csv)
+        )
     raise typer.Exit(
         command.actual(
             plan,
-            exports,
+            exports or [],
             tag=tag,
             cost=cost,
             rates=rates or [],

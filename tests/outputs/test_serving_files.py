@@ -138,7 +138,7 @@ def test_clusters_take_every_manifest(case: Written, read_as_the_tools_do: Read)
     kinds = {one["kind"] for one in case.objects}
     assert kinds >= {
         "ConfigMap", "Service", "PodDisruptionBudget", "NetworkPolicy", "ScaledObject", "Gateway", "HTTPRoute",
-        "InferencePool", "Role", "RoleBinding", "ServiceAccount",
+        "InferencePool", "Role", "RoleBinding", "ServiceAccount", "PrometheusRule", "PodMonitor",
     }  # fmt: skip
     assert faults(case.objects, read_as_the_tools_do) == []
 
@@ -158,6 +158,8 @@ MISTAKES: dict[str, tuple[tuple[str | int, ...], object]] = {
     "Role": (("rules", 0, "verbs"), "get"),
     "RoleBinding": (("roleRef",), None),
     "ServiceAccount": (("automount",), False),
+    "PrometheusRule": (("spec", "groups", 0, "rules", 0, "expression"), "1"),
+    "PodMonitor": (("spec", "podMetricsEndpoints", 0, "interval"), 15),
 }
 
 

@@ -1,5 +1,6 @@
 """The folder `serving` of a target with Kubernetes: manifests, what fills them in and applies them, and its README."""
 
+import json
 import math
 import shlex
 from collections.abc import Mapping
@@ -10,8 +11,10 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 from clusterwright import assets
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kubernetes.manifests import documents_text
+from clusterwright.outputs.serving.dashboard import dashboard
 from clusterwright.outputs.serving.engine import Engine, engine_of, fields_of
 from clusterwright.outputs.serving.gateway import gateway
+from clusterwright.outputs.serving.load_test import load_test_files
 from clusterwright.outputs.serving.manifests import (
     CLIENT_LABEL,
     disruption_budget,
@@ -20,8 +23,9 @@ from clusterwright.outputs.serving.manifests import (
     scaling,
     service,
 )
+from clusterwright.outputs.serving.monitoring import goals, pod_monitor, prometheus_rule
 from clusterwright.outputs.serving.places import PodPlace, ReplicaShape, shape_of
-from clusterwright.outputs.serving.replica import workload
+from clusterwright.outputs.serving.replica import labels, workload
 from clusterwright.outputs.templates import render
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.plan.text.serving import replicas_text
@@ -80,11 +84,26 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
             )
         ]  # fmt: skip
         documents["gateway.yaml"] = gateway(name, engine, place, shape)
+        documents["monitoring/rules.yaml"] = [prometheus_rule(plan, option, engine, place.namespace)]
+        documents["monitoring/pods.yaml"] = [pod_monitor(plan, place.namespace, labels(name))]
     texts = {file: documents_text(parts) for file, parts in documents.items()}
     texts["deploy.env"] = _settings(plan, engine, place, shape, fewest=fewest, most=most)
     texts["deploy.sh"] = _script("deploy.sh")
     texts["README.md"] = _readme(plan, option, engine, place, shape, fewest=fewest, most=most)
-    return {file: replace(text(body.rstrip("\n")), executable=file.endswith(".sh")) for file, body in texts.items()}
+    files = {file: replace(text(body.rstrip("\n")), executable=file.endswith(".sh")) for file, body in texts.items()}
+    return files | watching_files(plan, option, engine) | testing_files(plan, option)
+
+
+def watching_files(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[str, File]:
+    """Return the dashboard; nothing where the figures of the framework have no names."""
+    if not engine.metrics:
+        return {}
+    return {"monitoring/dashboard.json": text(json.dumps(dashboard(plan, option, engine), indent=1, allow_nan=False))}
+
+
+def testing_files(plan: ServingPlan, option: ServingOption) -> dict[str, File]:
+    """Return the folder of the load test."""
+    return {f"loadtest/{name}": file for name, file in load_test_files(plan, option).items()}
 
 
 def _script(name: str) -> str:
@@ -178,4 +197,20 @@ def _readme(
         releases=RELEASES,
         spare=option.spare_replicas,
         fabric=shape.pods > 1,
+        **watching_words(plan, engine),
     )
+
+
+def watching_words(plan: ServingPlan, engine: Engine) -> dict[str, object]:
+    """Return what a README says of the goals as Prometheus measures them."""
+    ends = [f"{goal.bound_s:g} s for the {goal.words} ({goal.goal_s:g} s)" for goal in goals(plan, engine)]
+    metric = engine.metrics.get("time_per_token_s")
+    between = metric is not None and "request_" not in metric.metric
+    return {
+        "percentile": f"{plan.goals.percentile:g}",
+        "bounds": " and ".join(ends) or "no goal",
+        # The goal is of the mean of an answer, which this release does not count.
+        "gap": "The engine counts the gap between two tokens, the goal the mean of an answer: gaps vary more."
+        if between
+        else "",
+    }

@@ -15,13 +15,13 @@ _EXAMPLE = "examples/all_reduce.yaml"
 _GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "google.com/tpu", "habana.ai/gaudi")
 
 
-def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[str, File]) -> dict[str, File]:  # noqa: ARG001 - as of any kind
+def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[str, File]) -> dict[str, File]:
     """Return the folder `serving` of a target.
 
     Args:
         plan: of a service.
         option: the target.
-        catalogue: facts.
+        catalogue: facts of the nodes.
         written: files of the target's folder: on a cloud's Kubernetes the example job, which has what pods need.
 
     Raises:
@@ -30,7 +30,10 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
     from clusterwright.outputs.serving.files import FOLDER, serving_files  # noqa: PLC0415 - only what is asked for
 
     if option.scheduler != "kubernetes":
-        return {}
+        from clusterwright.outputs.serving.slurm import slurm_files  # noqa: PLC0415
+
+        jobs = slurm_files(serving_plan(plan), serving_option(option), catalogue)
+        return {f"{FOLDER}/{name}": file for name, file in jobs.items()}
     from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is read
 
     from clusterwright.outputs.serving.places import of_project  # noqa: PLC0415
@@ -54,7 +57,12 @@ def cluster_files(plan: Plan, option: Option, cluster: KubernetesCluster) -> dic
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:  # noqa: ARG001 - as of any kind
     """Return how the service is started on a cloud."""
     if option.scheduler != "kubernetes":
-        return None
+        return Start(
+            title="Start the service",
+            who="An ordinary user starts it on the login machine: name users first ([Users](#users)).",
+            command="CONTAINER_IMAGE=FILE.sqsh MODEL_PATH=/shared/models/NAME sbatch serving/serve.sbatch",
+            more="Copy `serving/` to the shared file system; its README says which image and where the model may lie.",
+        )
     return Start(
         title="Start the service",
         who="It is applied with your own login to the cluster, as `./cluster.sh kubectl` has it.",
@@ -66,6 +74,6 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:  # 
 def contents(option: Option) -> str:
     """Return where the service is in the folder of a target, as a line of the output folder's README."""
     if option.scheduler != "kubernetes":
-        return ""
+        return f"- `{option.target}/serving/`: the service as an array of Slurm jobs, its load test and monitoring"
     folder = "onprem/kubernetes/serving" if option.target == "onprem" else f"{option.target}/serving"
-    return f"- `{folder}/`: manifests of the service, with the plan's replicas and the engine's arguments"
+    return f"- `{folder}/`: manifests of the service, with the engine's arguments; its load test and monitoring"

@@ -1,0 +1,143 @@
+"""A dashboard for Grafana: the goals with what the plan predicts, queue, keys and values, tokens and their price."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from clusterwright.outputs.serving.engine import Engine
+from clusterwright.outputs.serving.manifests import query_text
+from clusterwright.outputs.serving.monitoring import price_query
+from clusterwright.plan.serving.record import ServingOption, ServingPlan
+
+#: Of dashboards that Grafana 10 and newer read as they are (its JSON model, `schemaVersion`).
+_SCHEMA = 39
+_WIDTH, _HEIGHT, _COLUMNS = 12, 8, 24
+_SOURCE = {"type": "prometheus", "uid": "${source}"}
+
+
+def dashboard(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[str, Any]:
+    """Return the dashboard; its variable `source` is the data source with the service's figures."""
+    panels = [
+        {
+            **panel,
+            "id": number + 1,
+            "gridPos": {
+                "h": _HEIGHT,
+                "w": _WIDTH,
+                "x": number * _WIDTH % _COLUMNS,
+                "y": number * _WIDTH // _COLUMNS * _HEIGHT,
+            },
+        }
+        for number, panel in enumerate(_panels(plan, option, engine))
+    ]
+    return {
+        "title": f"{plan.name}: service against its plan",
+        "uid": plan.name,
+        "schemaVersion": _SCHEMA,
+        "version": 1,
+        "editable": True,
+        "tags": ["serving"],
+        "timezone": "browser",
+        "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"},
+        "annotations": {"list": []},
+        "templating": {
+            "list": [{"name": "source", "label": "Prometheus", "type": "datasource", "query": "prometheus"}]
+        },
+        "panels": panels,
+    }
+
+
+def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[dict[str, Any]]:
+    of = f"{{model_name={query_text(plan.workload.model)}}}"
+    metric = {field: row.metric for field, row in engine.metrics.items()}
+    share, goals = plan.goals.percentile / 100.0, plan.goals
+    at = f"P{plan.goals.percentile:g}"
+
+    def quantile(field: str) -> str:
+        return f"histogram_quantile({share:g}, sum by (le) (rate({metric[field]}_bucket{of}[5m])))"
+
+    panels = [
+        _panel(
+            f"First token, {at}",
+            [(at, quantile("first_token_s")), ("planned at the peak", f"vector({option.first_token_s.value:.6g})")],
+            unit="s",
+            limit=goals.first_token_s,
+        ),
+        _panel(
+            f"Time per token, {at}",
+            [
+                (at, quantile("time_per_token_s")),
+                ("planned at the peak", f"vector({option.time_per_token_s.value:.6g})"),
+            ],
+            unit="s",
+            limit=goals.time_per_token_s,
+        ),
+        _panel(
+            "Requests in flight",
+            [
+                ("running", f"sum({metric['requests_running']}{of})"),
+                ("waiting", f"sum({metric['requests_waiting']}{of})"),
+                ("planned at the peak", f"vector({option.in_flight * option.replicas:.6g})"),
+            ],
+            unit="short",
+        ),
+        _panel(
+            "Keys and values, share of each replica's memory",
+            [("mean", f"avg({metric['cache_share']}{of})"), ("fullest", f"max({metric['cache_share']}{of})")],
+            unit="percentunit",
+            limit=0.9,
+        ),
+        _panel(
+            "Tokens per second",
+            [
+                ("output", f"sum(rate({metric['output_tokens']}{of}[5m]))"),
+                ("input", f"sum(rate({metric['input_tokens']}{of}[5m]))"),
+                ("output planned at the peak", f"vector({option.output_tokens_per_s.value:.6g})"),
+            ],
+            unit="short",
+        ),
+        _panel(
+            "Replicas that answer",
+            [
+                ("replicas", f"count({metric['requests_running']}{of})"),
+                ("planned", f"vector({option.replicas + option.spare_replicas})"),
+            ],
+            unit="short",
+        ),
+    ]
+    price = price_query(plan, option, engine)
+    if price:
+        planned = option.usd_per_million_tokens.output
+        panels.append(
+            _panel(
+                "USD per million output tokens, the last hour",
+                [("now", price), ("planned at the mean traffic", f"vector({planned:.6g})")],
+                unit="currencyUSD",
+            )
+        )
+    return panels
+
+
+def _panel(title: str, queries: Sequence[tuple[str, str]], *, unit: str, limit: float | None = None) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
+    if limit is not None:
+        steps.append({"color": "red", "value": limit})
+    return {
+        "type": "timeseries",
+        "title": title,
+        "datasource": dict(_SOURCE),
+        "fieldConfig": {
+            "defaults": {
+                "unit": unit,
+                "min": 0,
+                "thresholds": {"mode": "absolute", "steps": steps},
+                "custom": {"thresholdsStyle": {"mode": "line" if limit is not None else "off"}},
+            },
+            "overrides": [],
+        },
+        "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
+        "targets": [
+            {"refId": chr(ord("A") + at), "datasource": dict(_SOURCE), "expr": query, "legendFormat": legend}
+            for at, (legend, query) in enumerate(queries)
+        ],
+    }
