@@ -28,6 +28,7 @@ from clusterwright.outputs.kubernetes.cluster import charts
 from clusterwright.outputs.kubernetes.network import ADDRESSES, addresses
 from clusterwright.outputs.onprem.kubernetes import kubernetes_files
 from clusterwright.plan.decide import decide
+from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import TrainingOption, TrainingPlan
 
@@ -281,3 +282,34 @@ def test_unknown_processors_are_refused() -> None:
     system = replace(catalogue.systems["dgx-h100"], memory_bytes=None)
     with pytest.raises(MissingFactError, match="quotas cannot be set"):
         kubernetes_files(plan, option, replace(catalogue, systems=catalogue.systems | {"dgx-h100": system}))
+
+
+def test_charts_follow_the_software_of_the_plan() -> None:
+    """A pinned release of an operator is that of its chart and of its images; the others are the newest offered."""
+    plan, option = _planned()
+    (chosen,) = plan.software
+    pinned = replace(
+        chosen,
+        parts=tuple(
+            replace(part, version="26.1.2", origin="pinned") if part.component == "network-operator" else part
+            for part in chosen.parts
+        ),
+    )
+    files = kubernetes_files(replace(plan, software=(pinned,)), option, load())
+    assert "network-operator-v26.1.2" in files["network/nic-cluster-policy.yaml"].content.decode()
+    assert "--version 26.1.2" in files["README.md"].content.decode()
+    before = {chart.chart: chart.version for chart in charts("NVIDIA")}
+    after = {chart.chart: chart.version for chart in charts("NVIDIA", pinned)}
+    assert {name for name in before if before[name] != after[name]} == {"network-operator"}
+
+
+def test_a_plan_carries_the_software_of_its_nodes() -> None:
+    """Written as JSON and read back, the set is the same; a DGX comes with its own system."""
+    plan, _ = _planned()
+    read = loads(dumps(plan))
+    assert read.software == plan.software
+    software = read.software_of("onprem")
+    assert software is not None
+    assert software.version("os") == "dgx-os-7"
+    assert software.version("driver") == software.version("fabricmanager")
+    assert read.software_of("aws") is None

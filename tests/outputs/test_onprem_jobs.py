@@ -147,3 +147,13 @@ def test_the_folder_holds_them() -> None:
     files = onprem_files(plan, plan.options[0], load())
     assert {"jobs.md", "plugstack.conf", "node/node.env", "launch/submit.sh", "slurm.conf"} <= set(files)
     assert b"`jobs.md`, `launch/`" in files["README.md"].content
+
+
+def test_a_pinned_container_toolkit_is_what_nodes_install() -> None:
+    """The version that the blueprint pins is in the table of the folder and on its page, and nothing else differs."""
+    shipped, found = documents(), documents("software.pin.nvidia-container-toolkit=1.18.2")
+    assert found["node/software.csv"] == shipped["node/software.csv"].replace(
+        "nvidia-container-toolkit,1.17.8-1,", "nvidia-container-toolkit,1.18.2-1,"
+    )
+    assert "nvidia-container-toolkit,1.18.2-1," in found["node/software.csv"]
+    assert {name for name in found if found[name] != shipped[name]} <= {"node/software.csv", "jobs.md"}
