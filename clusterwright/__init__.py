@@ -8,7 +8,9 @@
 docs/python.md has a longer example. Names are loaded when they are first used.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,14 +23,18 @@ if TYPE_CHECKING:
         InputError,
         LoadedBlueprint,
         MissingFactError,
+        PlanDifference,
         PlanResult,
         Prices,
         Problem,
         RuleError,
+        SweepResult,
+        diff,
         load,
         open_facts,
         plan,
         prices,
+        sweep,
         validate,
     )
 
@@ -42,25 +48,44 @@ __all__ = [
     "InputError",
     "LoadedBlueprint",
     "MissingFactError",
+    "PlanDifference",
     "PlanResult",
     "Prices",
     "Problem",
     "RuleError",
+    "SweepResult",
+    "diff",
     "load",
     "open_facts",
     "plan",
     "prices",
+    "sweep",
     "validate",
 ]
+#: Packages that have the name of a function of the interface, and are called like it.
+_CALLED = ("diff", "plan", "sweep")
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - functions, records and errors
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # The package `plan` has the name of the function, and is called like it.
-    return (
-        import_module(f"{__name__}.plan") if name == "plan" else getattr(import_module(f"{__name__}.interface"), name)
-    )
+    if name in _CALLED:
+        return import_module(f"{__name__}.{name}")
+    return getattr(import_module(f"{__name__}.interface"), name)
+
+
+class _CalledPackage(ModuleType):
+    def __call__(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the types are those of the interface
+        function = self.__name__.rpartition(".")[2]
+        return getattr(import_module(f"{__name__}.interface"), function)(*arguments, **options)
+
+
+def call_like_the_interface(package: str) -> None:
+    """Make a package callable as the function of `clusterwright.interface` that has its name.
+
+    `clusterwright.plan` is a package and `clusterwright.plan(…)` a function; Python keeps one object for both.
+    """
+    sys.modules[package].__class__ = _CalledPackage
 
 
 def __dir__() -> list[str]:

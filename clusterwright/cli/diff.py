@@ -3,22 +3,19 @@
 import json
 import subprocess
 import tempfile
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from clusterwright.blueprint.load import LoadedBlueprint
+from clusterwright import interface
 from clusterwright.cli.planning import planned
 from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.text_table import fitted
-from clusterwright.diff.causes import Causes, causes
-from clusterwright.diff.differences import differences
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.interface.places import placing
-from clusterwright.interface.planning import decide_values
+from clusterwright.interface.results import PlanResult
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import report_currency, with_currency
-from clusterwright.plan.text.money import told_in
+from clusterwright.plan.text.money import Currency, told_in
 from clusterwright.pricing.book import PriceBook
 
 
@@ -37,37 +34,30 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
     mine, theirs = _read(before), _read(after)
-    found = differences(mine.plan, theirs.plan, (before, after))
-    why = Causes() if found.same else _causes(mine, theirs)
-    with placing(theirs.loaded) if theirs.loaded else nullcontext():
-        currency = report_currency(theirs.plan, PriceBook.open())
+    found = interface.diff(mine, theirs, names=(before, after))
+    currency = _currency(theirs)
     if as_json:
-        told = {"schema": 1, "same": found.same, **asdict(found), "causes": asdict(why)}
-        print(json.dumps(with_currency(told, currency), indent=1, allow_nan=False))  # noqa: T201 - the result
+        print(json.dumps(with_currency(found.to_dict(), currency), indent=1, allow_nan=False))  # noqa: T201 - the result
         return EXIT_FINE
+    changes, why, unit = found.changes, found.causes, _plan(theirs).workload.unit
     with told_in(currency):
-        unit = theirs.plan.workload.unit
-        print(markdown_text(found, why, unit) if markdown else fitted(plain_text(found, why, unit)))  # noqa: T201
+        print(markdown_text(changes, why, unit) if markdown else fitted(plain_text(changes, why, unit)))  # noqa: T201
     return EXIT_FINE
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Side:
-    """A plan, and the blueprint that it was made from; None for one that was read as `plan.json`."""
-
-    plan: Plan
-    loaded: LoadedBlueprint | None
+#: What one side is: the result of a blueprint, or a plan that was read as `plan.json`.
+_Side: TypeAlias = PlanResult | Plan
 
 
-def _causes(before: _Side, after: _Side) -> Causes:
-    if before.loaded is None or after.loaded is None:
-        return Causes(reason="causes are told apart between two blueprints, not where a plan.json is compared")
-    here = after.loaded
-    return causes(
-        (before.loaded.document.value, before.plan),
-        (here.document.value, after.plan),
-        lambda values: decide_values(here, values).plan,
-    )
+def _plan(side: _Side) -> Plan:
+    return side.plan if isinstance(side, PlanResult) else side
+
+
+def _currency(side: _Side) -> Currency | None:
+    if isinstance(side, PlanResult):
+        with placing(side.blueprint):
+            return report_currency(side.plan, side.facts.book)
+    return report_currency(side, PriceBook.open())
 
 
 def _read(name: str) -> _Side:
@@ -83,17 +73,16 @@ def plan_of_file(path: Path) -> Plan:
     Raises:
         InputError: the file cannot be read, or holds neither.
     """
-    return _of_file(path).plan
+    return _plan(_of_file(path))
 
 
 def _of_file(path: Path) -> _Side:
     if path.suffix != ".json":
-        made = planned(path, None)
-        return _Side(plan=made.plan, loaded=made.blueprint)
+        return planned(path, None)
     from clusterwright.plan.document import loads
 
     try:
-        return _Side(plan=loads(path.read_text(encoding="utf-8")), loaded=None)
+        return loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 

@@ -10,9 +10,8 @@ from clusterwright.cli.answer import exit_code
 from clusterwright.cli.planning import planned
 from clusterwright.cli.write import without_failures
 from clusterwright.errors import InputError
-from clusterwright.interface.places import placing
 from clusterwright.outputs.exports.focus_columns import VERSION
-from clusterwright.outputs.exports.formats import FORMATS, export_text
+from clusterwright.outputs.exports.formats import FORMATS
 
 FOCUS = "focus"
 
@@ -40,7 +39,7 @@ def export(
         raise InputError(f"there is no export {to!r}", help=f"one of {', '.join((*FORMATS, FOCUS))}")
     target = on or _only_target(load(path, tuple(set_values or ())).blueprint, to)
     made = without_failures(path, set_values, target)
-    content = export_text(made.plan, made.options[0], made.facts.catalogue, to)
+    content = made.export(to, made.options[0].target)
     if output is None:
         print(content, end="")  # noqa: T201 - the result
         return exit_code(made, money=False)
@@ -53,8 +52,7 @@ def _focus(
     path: Path, on: str | None, output: Path | None, set_values: list[str] | None, *, begin: str | None, force: bool
 ) -> int:
     """Print or write what the plan will be billed as FOCUS rows: CSV, or Parquet where the file's name says so."""
-    from clusterwright.outputs.exports.focus import focus_csv, focus_rows, write_focus_parquet
-    from clusterwright.plan.text.currency import told_as_asked
+    from clusterwright.outputs.exports.focus import focus_csv, write_focus_parquet
     from clusterwright.units import day_of
 
     first = None if begin is None else day_of(begin)
@@ -63,8 +61,7 @@ def _focus(
     plan = made.plan
     if on is not None and plan.option(on) is None:
         raise InputError(f"the plan has no option {on!r}", help=f"one of {', '.join(o.target for o in plan.options)}")
-    with placing(made.blueprint), told_as_asked(plan, made.facts.book):
-        every = focus_rows(plan, begin=first)
+    every = made.focus(begin=first)
     rows = tuple(row for row in every if on is None or row["SubAccountId"] == f"{plan.cluster.name}-{on}")
     for option in plan.options:
         if option.missing and on in (None, option.target):

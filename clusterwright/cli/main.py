@@ -206,19 +206,28 @@ def sweep(
 ) -> None:
     """Size every node type of the catalogue: fronts with costs."""
     from clusterwright.cli import sweep as command
+    from clusterwright.interface.sweeping import Request
 
-    request = command.Request(
-        blueprints=blueprints,
+    request = Request(
+        sources=blueprints,
         set_values=set_values or (),
         vary=vary or (),
         accelerators=accelerators or (),
         instances=instances or (),
         nodes=nodes,
-        jobs=jobs,
-        dask=dask,
     )
     raise typer.Exit(
-        command.sweep(request, as_json=as_json, every=every, parquet=parquet, chart=chart, force=force, quiet=quiet)
+        command.sweep(
+            request,
+            jobs=jobs,
+            dask=dask,
+            as_json=as_json,
+            every=every,
+            parquet=parquet,
+            chart=chart,
+            force=force,
+            quiet=quiet,
+        )
     )
 
 

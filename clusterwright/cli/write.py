@@ -11,8 +11,7 @@ from clusterwright.errors import InputError
 from clusterwright.interface.places import placed, placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.outputs import folder
-from clusterwright.outputs.folder import File, text
-from clusterwright.plan.document import dumps
+from clusterwright.outputs.folder import File
 from clusterwright.plan.text.currency import told_as_asked
 
 
@@ -47,14 +46,12 @@ def build(
 
 def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, force: bool) -> int:
     """Write one cloud's project; return the exit code."""
-    from clusterwright.outputs.deliverables import cloud_files
     from clusterwright.outputs.project.stack import project_lines
 
     if on not in CLOUDS:
         raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
     made = without_failures(path, set_values, on)
-    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
-        files = cloud_files(made.plan, made.options[0], made.facts.catalogue)
+    files = made.target_files(on)
     code = _write(made, output, files, force=force)
     for line in project_lines(made.options[0], files):
         print(fitted(line))  # noqa: T201
@@ -72,14 +69,9 @@ def onprem(
     force: bool,
 ) -> int:
     """Write the on-premises documents; return the exit code."""
-    from clusterwright.outputs.deliverables import onprem_files
-
     made = planned(path, set_values, "onprem", quotes, rates)
     _refuse_failures(made)
-    files = {"plan.json": text(dumps(made.plan))} | onprem_files(
-        made.plan, made.options[0], made.facts.catalogue, pdf=_can_print(asked=pdf)
-    )
-    code = _write(made, output, files, force=force)
+    code = _write(made, output, made.target_files("onprem", pdf=_can_print(asked=pdf)), force=force)
     say_quotes(made)
     return code
 

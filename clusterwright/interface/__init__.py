@@ -6,9 +6,11 @@
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.errors import ClusterwrightError, Finding, InputError, MissingFactError, RuleError
+from clusterwright.interface.differing import PlanDifference, diff
 from clusterwright.interface.documented_prices import Prices, prices
 from clusterwright.interface.planning import load, open_facts, plan, validate
 from clusterwright.interface.results import Comparison, PlanResult
+from clusterwright.interface.sweeping import SweepResult, sweep
 from clusterwright.plan.facts import Facts
 
 __all__ = [
@@ -20,13 +22,17 @@ __all__ = [
     "InputError",
     "LoadedBlueprint",
     "MissingFactError",
+    "PlanDifference",
     "PlanResult",
     "Prices",
     "Problem",
     "RuleError",
+    "SweepResult",
+    "diff",
     "load",
     "open_facts",
     "plan",
     "prices",
+    "sweep",
     "validate",
 ]

@@ -42,11 +42,21 @@ def load(source: Source, *, overrides: Overrides = ()) -> LoadedBlueprint:
         InputError: the file cannot be read, or an override is not `path=value`.
         BlueprintError: keys or values are wrong; holds every problem with its place.
     """
-    given = tuple(_override(path, value) for path, value in overrides.items()) if isinstance(overrides, Mapping) else ()
-    given = given or tuple(overrides)
+    given = override_texts(overrides)
     if isinstance(source, Mapping):
         return blueprints.load_values(source, given, name=_NAME)
     return blueprints.load(Path(source), given)
+
+
+def override_texts(overrides: Overrides) -> tuple[str, ...]:
+    """Return overrides as the `path=value` texts of the command line.
+
+    Raises:
+        InputError: a value is of a kind that no blueprint holds.
+    """
+    if isinstance(overrides, Mapping):
+        return tuple(_override(path, value) for path, value in overrides.items())
+    return tuple(overrides)
 
 
 def _override(path: str, value: Any) -> str:  # noqa: ANN401 - a blueprint holds anything
@@ -141,12 +151,13 @@ def validate(
     return placed(result.blueprint, result.findings).problems
 
 
-def decide_values(loaded: LoadedBlueprint, values: dict[str, Any]) -> PlanResult:
+def decide_values(loaded: LoadedBlueprint, values: dict[str, Any], facts: Facts) -> PlanResult:
     """Return the plan of a blueprint with other values, of which nothing stands in a file.
 
     Args:
         loaded: the blueprint, whose files (models, parts) the values may name too.
         values: as its document would hold them.
+        facts: to plan with.
 
     Raises:
         InputError: the values are no blueprint; RuleError: the job fits nowhere.
@@ -158,7 +169,7 @@ def decide_values(loaded: LoadedBlueprint, values: dict[str, Any]) -> PlanResult
     except ValidationError as error:
         raise InputError(error.errors(include_url=False)[0]["msg"]) from None
     changed = LoadedBlueprint(blueprint=blueprint, document=loaded.document)
-    return decided(changed, changed, Facts.open())
+    return decided(changed, changed, facts)
 
 
 def decided(

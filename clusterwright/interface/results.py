@@ -1,11 +1,13 @@
 """Answers to one blueprint: its plan, and from it comparison, explanations, files and tables."""
 
+import datetime as dt
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.errors import Finding, InputError
 from clusterwright.explain.explanation import explanations, find
@@ -13,7 +15,7 @@ from clusterwright.explain.records import Explanation
 from clusterwright.facility.bill import BillLine
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.interface.documents import comparison_document, ranking_document, scenario
-from clusterwright.interface.places import placing
+from clusterwright.interface.places import placed, placing
 from clusterwright.interface.tables import Relation, scalar_fields, table
 from clusterwright.outputs import folder
 from clusterwright.plan.document import dumps
@@ -134,6 +136,84 @@ class PlanResult:
 
         with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
             return everything(self.plan, self.facts, pdf=pdf)
+
+    def stack(self, output: Path | str, on: str, *, force: bool = False) -> folder.Written:
+        """Write the project of one cloud into a folder: whole, or not at all.
+
+        Args:
+            output: made if missing.
+            on: the cloud, such as `aws`.
+            force: replace files even if they were changed since they were written.
+
+        Raises:
+            BlueprintError: a rule failed; a project is not written for a cluster that does not do what was asked.
+            InputError: the plan has no such cloud, or the folder cannot be written, or holds changes.
+        """
+        if on not in CLOUDS:
+            raise InputError(f"there is no cloud {on!r}", help=f"one of {', '.join(CLOUDS)}")
+        return folder.write(Path(output), self.target_files(on), force=force)
+
+    def onprem(self, output: Path | str, *, force: bool = False, pdf: bool = False) -> folder.Written:
+        """Write the documents of the cluster on premises into a folder; arguments and errors as `stack` and `build`."""
+        return folder.write(Path(output), self.target_files("onprem", pdf=pdf), force=force)
+
+    def target_files(self, on: str, *, pdf: bool = False) -> dict[str, folder.File]:
+        """Return the files of one target: a cloud's project, or the documents on premises.
+
+        Args:
+            on: the target.
+            pdf: print the drawings too, which needs a browser.
+
+        Raises:
+            BlueprintError: a rule failed; InputError: there is no such target.
+        """
+        from clusterwright.outputs.deliverables import cloud_files, onprem_files  # noqa: PLC0415 - heavy
+
+        option = self._planned(on)
+        if option.target not in CLOUDS:
+            documents = onprem_files(self.plan, option, self.facts.catalogue, pdf=pdf)
+            return {"plan.json": folder.text(dumps(self.plan))} | documents
+        with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
+            return cloud_files(self.plan, option, self.facts.catalogue)
+
+    def export(self, to: str, on: str) -> str:
+        """Return one cloud's plan as the file of another deployment tool.
+
+        Args:
+            to: `parallelcluster`, `cluster-toolkit` or `skypilot`; FOCUS rows are `focus`.
+            on: the cloud.
+
+        Raises:
+            BlueprintError: a rule failed; InputError: no such tool or cloud, or the tool does not deploy to it.
+        """
+        from clusterwright.outputs.exports.formats import FORMATS, export_text  # noqa: PLC0415 - heavy
+
+        if to not in FORMATS:
+            raise InputError(f"there is no export {to!r}", help=f"one of {', '.join(FORMATS)}")
+        return export_text(self.plan, self._planned(on), self.facts.catalogue, to)
+
+    def focus(self, *, begin: dt.date | None = None) -> tuple[dict[str, str], ...]:
+        """Return what the plan will be billed, month by month, as rows of FOCUS.
+
+        Args:
+            begin: first day of the horizon; the first of the month after the as-of day if None.
+
+        Raises:
+            InputError: the begin is not the first of a month.
+        """
+        from clusterwright.outputs.exports.focus import focus_rows  # noqa: PLC0415 - heavy
+
+        with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
+            return focus_rows(self.plan, begin=begin, counted=ledger(self.plan, self.facts.book))
+
+    def _planned(self, on: str) -> Option:
+        if self.findings:
+            raise placed(self.blueprint, self.findings)
+        option = self.plan.option(on)
+        if option is None:
+            known = ", ".join(entry.target for entry in self.options)
+            raise InputError(f"the plan has no target {on!r}", help=f"one of {known}")
+        return option
 
     def table(self, name: str) -> Relation:
         """Return a table of the plan as a DuckDB relation.

@@ -3,15 +3,16 @@
 import datetime as dt
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.hardware import speaks_of
-from clusterwright.blueprint.load import LoadedBlueprint, load
+from clusterwright.blueprint.load import LoadedBlueprint, load, load_values
 from clusterwright.blueprint.resolve import model_of
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
 from clusterwright.catalog import lookup
@@ -29,6 +30,8 @@ MOST_NODES = 100_000
 MOST_SCENARIOS = 10_000
 #: Region to price in where the blueprint names none of the cloud: the first with list prices of each.
 REFERENCE_REGIONS = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
+#: A file, or what a file would hold.
+Source: TypeAlias = str | Path | Mapping[str, Any]
 NO_NODE_TYPE = "no instance type or system of the catalogue has it"
 
 
@@ -85,7 +88,7 @@ def variations(given: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:
 
 
 def scenarios(
-    paths: Sequence[Path], vary: Sequence[str], set_values: Sequence[str], catalogue: Catalogue
+    sources: Sequence[Source], vary: Sequence[str], set_values: Sequence[str], catalogue: Catalogue
 ) -> tuple[Scenario, ...]:
     """Return every blueprint with every combination of the varied values, all of them checked.
 
@@ -94,18 +97,26 @@ def scenarios(
         BlueprintError: a blueprint or a varied path or value is wrong, shown at its place.
     """
     combinations = variations(vary)
-    count = len(paths) * len(combinations)
+    count = len(sources) * len(combinations)
     if count > MOST_SCENARIOS:
         raise InputError(f"{count:,} scenarios are more than {MOST_SCENARIOS:,}", help="vary fewer values")
     found = []
-    for path in paths:
+    for source in sources:
         for varied in combinations:
-            loaded = load(path, (*set_values, *(f"{key}={value}" for key, value in varied)))
+            loaded = _read(source, (*set_values, *(f"{key}={value}" for key, value in varied)))
             found.append(_scenario(loaded, varied, catalogue))
-    names = [load(path, tuple(set_values)).blueprint.name for path in paths] if len(paths) > 1 else []
+    names = [_read(one, tuple(set_values)).blueprint.name for one in sources] if len(sources) > 1 else []
     if len(set(names)) < len(names):
         raise InputError("two blueprints have the same name", help="give each its own, so that rows can be told apart")
     return tuple(found)
+
+
+def _read(source: Source, set_values: tuple[str, ...]) -> LoadedBlueprint:
+    return (
+        load_values(source, set_values, name="blueprint")
+        if isinstance(source, Mapping)
+        else load(Path(source), set_values)
+    )
 
 
 def _scenario(loaded: LoadedBlueprint, varied: tuple[tuple[str, str], ...], catalogue: Catalogue) -> Scenario:

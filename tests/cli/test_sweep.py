@@ -178,7 +178,7 @@ def test_a_chart_of_too_many_lines_is_refused_before_the_work(
 
 def test_a_sweep_beyond_memory_is_refused(command: Command, blueprint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More fronts than memory holds are refused before the work."""
-    monkeypatch.setattr("clusterwright.cli.sweep.MOST_FRONTS", 1)
+    monkeypatch.setattr("clusterwright.interface.sweeping.MOST_FRONTS", 1)
     ended = command("sweep", blueprint, *ONE)
     assert ended.code == 2
     assert "more than 1 fronts" in ended.err

@@ -4,7 +4,8 @@ import doctest
 import json
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,69 @@ def test_the_command_prints_the_same(result: cw.PlanResult, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         app(["compare", str(BLUEPRINT), *sets, "--json"])
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(result.compare().to_dict()))
+
+
+def test_a_sweep_from_python_is_the_commands_sweep(capsys: pytest.CaptureFixture[str]) -> None:
+    """The document of `cw.sweep` is what the command prints, for a mapping as for the file it came from."""
+    swept = cw.sweep(as_dict(), vary={"workload.precision": ["bf16", "fp8"]}, instances=["p5.48xlarge"], nodes="40..60")
+    options = ["--vary", "workload.precision=bf16,fp8", "--instances", "p5.48xlarge", "--nodes", "40..60", "--json"]
+    app(["sweep", str(BLUEPRINT), *options, "--jobs", "1"], standalone_mode=False)
+    assert swept.to_dict() == json.loads(capsys.readouterr().out)
+    assert {point.calendar_days for point in swept.points} == {
+        days for (days,) in swept.table().project("calendar_days").fetchall()
+    }
+
+
+def test_a_sweep_refuses_what_the_command_refuses() -> None:
+    """Names and values that are wrong are findings before anything is computed."""
+    with pytest.raises(cw.ClusterwrightError, match="h1oo"):
+        cw.sweep(as_dict(), accelerators=["h1oo"])
+    with pytest.raises(cw.BlueprintError):
+        cw.sweep(as_dict(), vary={"workload.precission": ["bf16"]})
+
+
+def test_a_difference_has_its_causes_and_a_plan_that_was_read_has_none(result: cw.PlanResult) -> None:
+    """One change causes the whole difference; between records alone nothing can be planned again."""
+    fewer = cw.plan(BLUEPRINT, overrides=TWO_TARGETS | {"workload.tokens": 150e9}, facts=result.facts)
+    found = cw.diff(result, fewer, names=("more", "fewer"))
+    (cause,) = found.causes.alone
+    assert cause.path == "workload.tokens"
+    assert {effect.target for effect in cause.effects} == {"aws", "onprem"}
+    assert found.to_dict()["before"] == "more"
+    read = cw.diff(result.plan, fewer.plan)
+    assert read.changes.targets == found.changes.targets
+    assert read.causes.alone == ()
+    assert read.causes.reason
+    assert cw.diff(result, result).same
+
+
+def test_single_targets_are_written_as_the_whole_build_writes_them(result: cw.PlanResult, tmp_path: Path) -> None:
+    """Project and documents are files of `build`, and only of targets that the plan has."""
+    every = result.files()
+    project = result.target_files("aws")
+    assert {f"aws/{name}": file.content for name, file in project.items()}.items() <= {
+        name: file.content for name, file in every.items()
+    }.items()
+    assert (result.onprem(tmp_path / "here").folder / "bill_of_materials.csv").is_file()
+    with pytest.raises(cw.InputError, match="moon"):
+        result.stack(tmp_path / "moon", "moon")
+    with pytest.raises(cw.InputError, match="gcp"):
+        result.stack(tmp_path / "gcp", "gcp")
+    with pytest.raises(cw.InputError, match="terraform"):
+        result.export("terraform", "aws")
+
+
+def test_nothing_is_written_for_a_cluster_that_fails_a_rule(result: cw.PlanResult, tmp_path: Path) -> None:
+    """Failed rules are an exception where files would be for use, with the rules' ids."""
+    finding = cw.Finding(id="CAP004", path=("targets", "aws"), message="the run takes longer", help="ask for less")
+    failed = replace(result, plan=replace(result.plan, findings=(finding,)))
+    writers: tuple[Callable[[], object], ...] = (
+        lambda: failed.stack(tmp_path / "aws", "aws"),
+        lambda: failed.onprem(tmp_path / "onprem"),
+        lambda: failed.export("skypilot", "aws"),
+    )
+    for write in writers:
+        with pytest.raises(cw.BlueprintError) as caught:
+            write()
+        assert [problem.id for problem in caught.value.problems] == ["CAP004"]
+    assert not list(tmp_path.iterdir())
