@@ -1,6 +1,8 @@
 """Arguments of serving frameworks: the table is complete; what a version does not know is refused with its place."""
 
+import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,25 @@ def test_attention_that_is_spread_has_groups(planned: tuple[ServingPlan, Serving
     sglang = " ".join(engine_of(spoken(plan, framework="sglang"), spread).arguments)
     assert "--tensor-parallel-size 8 --data-parallel-size 8 --enable-dp-attention --ep-size 8" in sglang
     assert "--max-running-requests 800 " in sglang
+
+
+def test_drafted_tokens_are_those_that_the_plan_counts() -> None:
+    """Three a step, in the words of the framework and of its version; none where the blueprint drafts none."""
+    plan = serving_plan(plan_of(LLAMA, ["workload.options.speculative=mtp"], "aws"))
+    option = serving_option(plan.options[0])
+
+    def words(framework: str) -> dict[str, str]:
+        arguments = engine_of(spoken(plan, framework=framework), option).arguments
+        return dict(pairwise(arguments))
+
+    old, new = (json.loads(words(f"vllm {version}")["--speculative-config"]) for version in ("0.10.0", "0.11.0"))
+    assert (old["method"], new["method"]) == ("deepseek_mtp", "mtp")
+    assert old["num_speculative_tokens"] == new["num_speculative_tokens"] == 3
+    sglang = words("sglang")
+    assert (sglang["--speculative-algorithm"], sglang["--speculative-num-steps"]) == ("NEXTN", "3")
+    assert (sglang["--speculative-eagle-topk"], sglang["--speculative-num-draft-tokens"]) == ("1", "4")
+    plain = " ".join(engine_of(spoken(plan, speculative="none"), option).arguments)
+    assert "speculative" not in plain
 
 
 def test_the_command_line_shows_the_place(tmp_path: Path) -> None:

@@ -161,8 +161,7 @@ def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
     groups = layout.gpus // (layout.tensor * layout.pipeline)
     sequences = _sequences(option)
     held = memory.weights + memory.cache_pool
-    speculative = getattr(work, "speculative", "none")
-    drafts = speculative != "none"
+    drafts = work.speculative != "none"
     return {
         "host": "0.0.0.0",  # noqa: S104 - of the pod
         "port": PORT,
@@ -184,7 +183,7 @@ def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
         "static_share": _share(held, option),
         "prefix_caching": work.prefix_cache_hit > 0,
         "metrics": True,
-        "speculative": speculative,
+        "speculative": work.speculative,
         "draft_tokens": _DRAFT_TOKENS if drafts else 0,
         "draft_choices": 1 if drafts else 0,
         "drafted_tokens": _DRAFT_TOKENS + 1 if drafts else 0,

@@ -221,6 +221,7 @@ class ServingEngine:
             model_file=PurePath(workload.model.config).name if isinstance(workload.model, ModelFile) else "",
             framework=workload.framework,
             cache_precision=workload.kv_precision or ("8 bits" if eight else "bf16"),
+            speculative=workload.options.speculative,
             requests_per_s=asked.requests_per_s,
             users=traffic.users,
             active_share=traffic.active_share,

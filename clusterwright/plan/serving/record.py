@@ -53,7 +53,7 @@ class ServingWorkload(WorkloadSummary):
     """A service as it was sized.
 
     Attributes:
-        framework: as the blueprint names it; cache_precision: of keys and values.
+        framework: as the blueprint names it; cache_precision: of keys and values; speculative: how tokens are drafted.
         requests_per_s: mean of a day, in the month that is sized; None where users ask as fast as they are answered.
         users: that are signed on, None where requests are given; active_share, think_time_s: how they ask.
         peak_over_mean: of the traffic; growth_factor: traffic at the end of the horizon over that of today.
@@ -66,6 +66,7 @@ class ServingWorkload(WorkloadSummary):
 
     framework: str
     cache_precision: str
+    speculative: str
     requests_per_s: float | None
     users: float | None
     active_share: float | None
