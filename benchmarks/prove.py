@@ -1,8 +1,10 @@
 """How long `clusterwright prove` takes for the documents of a cluster on premises, and how much memory.
 
-Each size is written by `clusterwright onprem` with the shipped blueprint and a fabric of Ethernet, then proven in a
-process of its own. Run from the project: `python benchmarks/prove.py [NODES …]`. Time is processor time, which a busy
-machine lengthens little: of the proof itself, and of the programs that it starts (bash, LibreOffice, slurmctld).
+Each size is written by `clusterwright onprem` with the shipped blueprint and a fabric of Ethernet, or of InfiniBand
+with `--fabric infiniband`, then proven in a process of its own. Run from the project:
+`python benchmarks/prove.py [--fabric KIND] [NODES …]`. Time is processor time, which a busy machine lengthens little:
+of the proof itself, and of the programs that it starts (bash, LibreOffice, slurmctld, OpenSM and its simulator).
+Memory is the most of the proof, and of the largest program that it started.
 """
 
 import argparse
@@ -19,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Nodes and most processor seconds of the proof itself: a goal of the project; other sizes are shown only.
 GOALS = {12_288: 300.0}
 SIZES = (128, 1_024, 12_288)
+#: InfiniBand fabrics of more nodes than one of three levels of 64-port switches takes have planes, a rail pair in each.
+PLANES_FROM, PLANES = 8_193, 4
 
 
 def one(folder: Path) -> dict[str, object]:
@@ -37,7 +41,10 @@ def one(folder: Path) -> dict[str, object]:
     note("end")
     return {
         "verdict": verdict(results),
+        "findings": [finding.message for result in results for finding in result.findings][:5],
+        "skipped": [f"{result.part}: {result.reason}" for result in results if result.state == "skipped"],
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "started_peak_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
         "stages": [
             (what.removeprefix("proving "), later[1] - own, later[2] - started)
             for (what, own, started), later in itertools.pairwise(stages)
@@ -45,10 +52,12 @@ def one(folder: Path) -> dict[str, object]:
     }
 
 
-def write(nodes: int, folder: Path) -> None:
+def write(nodes: int, fabric: str, folder: Path) -> None:
     """Write the documents of a size."""
     sizes = [f"targets.onprem.{name}_nodes={nodes}" for name in ("min", "max")]
-    changes = [word for value in (*sizes, "targets.onprem.fabric.kind=roce") for word in ("--set", value)]
+    if fabric == "infiniband" and nodes >= PLANES_FROM:
+        sizes.append(f"targets.onprem.fabric.planes={PLANES}")
+    changes = [word for value in (*sizes, f"targets.onprem.fabric.kind={fabric}") for word in ("--set", value)]
     blueprint = ROOT / "blueprints" / "train-gpt3-175b.yaml"
     program = str(Path(sys.executable).with_name("clusterwright"))
     command = [program, "onprem", str(blueprint), "-o", str(folder), *changes]
@@ -59,6 +68,7 @@ def main() -> int:
     """Run all sizes and print a table for each; 1 if one is not proven or misses its goal."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nodes", nargs="*", type=int, help=f"sizes; {', '.join(map(str, SIZES))} if left out")
+    parser.add_argument("--fabric", choices=("roce", "infiniband"), default="roce", help="of the compute network")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -67,10 +77,13 @@ def main() -> int:
     failed = False
     for nodes in arguments.nodes or SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            write(nodes, Path(folder) / "site")
+            write(nodes, arguments.fabric, Path(folder) / "site")
             command = [sys.executable, __file__, "--one", str(Path(folder) / "site")]
             run = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        print(f"{nodes:,} nodes: {run['verdict']}, {run['peak_bytes'] / 1e9:.2f} GB")
+        peaks = " and ".join(f"{run[name] / 1e9:.2f} GB" for name in ("peak_bytes", "started_peak_bytes"))
+        print(f"{nodes:,} nodes, {arguments.fabric}: {run['verdict']}, {peaks} of the largest program started")
+        for said in (*run["findings"], *(f"skipped: {one}" for one in run["skipped"])):
+            print(f"  {said}")
         for what, own_s, started_s in run["stages"]:
             print(f"  {what:<36} {own_s:7.1f} s {started_s:7.1f} s of other programs")
         total_s = sum(own_s for _, own_s, _ in run["stages"])

@@ -10,13 +10,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from clusterwright import units
 from clusterwright.blueprint.document import Document, document_of, parse_scalar, read
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.users import GroupSection, UserSection, user_problems
 from clusterwright.blueprint.workloads import MODEL_FORMS
 from clusterwright.errors import InputError, UnitError
 
@@ -146,9 +147,23 @@ def _checked(document: Document, overrides: tuple[str, ...], *, folder: Path) ->
     except ValidationError as error:
         errors = meant(dict(item) for item in error.errors(include_url=False))
         problems += tuple(_problem(item, document) for item in errors)
+        problems += tuple(_placed(problem, document) for problem in _of_users(document.value))
     if problems:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return LoadedBlueprint(blueprint=blueprint, document=document)
+
+
+def _of_users(value: dict[str, Any]) -> Iterable[Problem]:
+    """Return what is wrong with users where a blueprint is wrong elsewhere too; of a whole one it is told later."""
+    cluster = value.get("cluster")
+    if not isinstance(cluster, dict):
+        return ()
+    try:
+        users = TypeAdapter(list[UserSection]).validate_python(cluster.get("users") or [])
+        groups = TypeAdapter(list[GroupSection]).validate_python(cluster.get("groups") or [])
+    except ValidationError:
+        return ()
+    return user_problems(users, groups, "local")
 
 
 def _override(value: dict[str, Any], override: str) -> KeyPath:

@@ -46,6 +46,16 @@ def problems(tmp_path: Path, cluster: str) -> str:
     return error.render()
 
 
+def test_mistakes_of_users_are_told_with_those_of_other_sections(tmp_path: Path) -> None:
+    """A folder that is not shared and a number that stands twice: both are told at once, each at its place."""
+    listed = "[{name: alice, uid: 20001, ssh_keys: []}, {name: bob, uid: 20001, ssh_keys: []}]"
+    said = problems(tmp_path, f"  users: {listed}\n  jobs: {{data: /scratch/data}}\n")
+    assert "error[USR004]: 20001 is the number of user alice" in said
+    assert "error[JOB003]: '/scratch/data' is not on the shared file system" in said
+    assert said.count("blueprint.yaml:6:") == 1
+    assert said.count("blueprint.yaml:7:") == 1
+
+
 def user(name: str = "alice", uid: int = 20001, **fields: object) -> User:
     """Return a user who is fine but for what is given."""
     return User(name=name, uid=uid, **fields)  # type: ignore[arg-type]

@@ -114,7 +114,15 @@ def configuration(cloud: str) -> Config:
         "cluster": {
             **shared,
             "foundationStack": f"organization/{cloud}-gpu-foundation/{STACK}",
-            "users": [{"name": "alice", "uid": 20001, "ssh_keys": ["ssh-ed25519 AAAA alice@example.com"]}],
+            "users": [
+                {
+                    "name": "alice",
+                    "uid": 20001,
+                    "ssh_keys": [
+                        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBr5qlV/mQcbXat+Wt5+JqXeQsb6kpNLOodxKE1v4+8N alice"
+                    ],
+                }
+            ],
         },
         "nodes": {
             **shared,

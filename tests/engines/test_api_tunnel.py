@@ -81,3 +81,31 @@ def test_charts_that_are_there_survive_another_way_to_them(here: Place) -> None:
         project.cluster("up")
         assert {urn: id_ for urn, id_ in here.account.ids().items() if urn in made} == made
         assert len(tunnels(project)) == 1
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_without_a_gate_a_machine_in_the_network_brings_it_up(cloud: str, here: Place) -> None:
+    """`apiFromOutside: false`: charts are refused from outside, and a runner in the network goes on."""
+    project = here.project(case_of(cloud, "kubernetes"))
+    project.cluster("set", "apiFromOutside", "false")
+    outside = here.account.folder / "outside"
+    outside.touch()
+    said = project.cluster("up", fails=True)
+    assert "cannot be reached: no route to host" in said
+    assert "--exclude" not in said
+    assert inside(here) == []
+    assert here.account.ids("nodes") == {}
+    made = here.account.ids()
+    assert made
+
+    outside.unlink()
+    said = project.cluster("up")
+    assert said.count("+ pulumi -C cluster up") == 1
+    assert inside(here)
+    assert made.items() <= here.account.ids().items()
+    assert set(project.preview("cluster").values()) <= {"read"}
+
+    project.cluster("destroy", "--with-data", answer="small\n")
+    assert here.account.ids() == {}
+    # No way through a gate was opened for any of it.
+    assert tunnels(project) == []

@@ -1,12 +1,14 @@
 """Who may work on a cluster with Slurm: jobs run under the accounts of the list of users, and under no other."""
 
 from collections.abc import Iterator
+from typing import Any
 
+from clusterwright.blueprint import user_list
 from clusterwright.checks.preflight.project import Project, Setting
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
 
-_KEY = "users"
+_KEY, _GROUPS = "users", "groups"
 _LIST = (
     "name them in cluster.users of the blueprint, or as `users` in cluster/Pulumi.<stack>.yaml (README.md, Users); no "
     "machine is replaced for it"
@@ -15,9 +17,13 @@ _SHOWN = 8
 
 
 def somebody_can_submit(subject: Subject) -> Iterator[Outcome]:
-    """Check that the list of users names somebody, with a key to log in with."""
+    """Check that the list of users names somebody who has a key, and nothing that machines would not take."""
     project = subject.project
     if project.scheduler != "slurm" or not _has_list(project):
+        return
+    refused = list(_refused(project))
+    if refused:
+        yield from refused
         return
     setting = project.setting(_KEY)
     entries = _entries(setting)
@@ -45,6 +51,49 @@ def somebody_can_submit(subject: Subject) -> Iterator[Outcome]:
 def _has_list(project: Project) -> bool:
     """Whether the project's machines take a list of users; those of earlier releases do not."""
     return any(layer.name == "cluster" and _KEY in layer.declared for layer in project.layers)
+
+
+def _refused(project: Project) -> Iterator[Outcome]:
+    """Yield what Linux, Slurm or SSH would not take of users and groups, each at its place."""
+    users = [
+        user_list.User(
+            name=entry["name"],
+            uid=entry["uid"],
+            groups=_texts(entry, "groups"),
+            ssh_keys=_texts(entry, "ssh_keys"),
+            google_account=entry.get("google_account"),
+            entra_object_id=entry.get("entra_object_id"),
+        )
+        for entry in _numbered(project, _KEY, "uid")
+    ]
+    groups = [user_list.Group(name=entry["name"], gid=entry["gid"]) for entry in _numbered(project, _GROUPS, "gid")]
+    for fault in user_list.faults(users, groups):
+        section, *within = fault.path
+        setting = project.setting(str(section))
+        layer = next(one for one in project.layers if setting is not None and one.name == setting.layer)
+        where = str(section) + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in within)
+        yield Outcome(
+            status="FAIL",
+            message=f"{where}: {fault.message} ({fault.id})",
+            fix=fault.help,
+            place=None if setting is None else project.place(layer, setting.key, tuple(within)),
+            rule=fault.id,
+        )
+
+
+def _numbered(project: Project, key: str, number: str) -> list[dict[str, Any]]:
+    """Return the entries of a list; none where one of them has no name or number, which the program itself refuses."""
+    setting = project.setting(key)
+    listed = setting.value if setting is not None and isinstance(setting.value, list) else []
+    whole = all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(one.get(number), int)
+        for one in listed
+    )
+    return listed if whole else []
+
+
+def _texts(entry: dict[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(str(one) for one in entry.get(key) or ())
 
 
 def _entries(setting: Setting | None) -> dict[str, object]:

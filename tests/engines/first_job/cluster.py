@@ -67,7 +67,8 @@ def make_image(path: Path, folder: Path) -> None:
     for applet in subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split():
         if not (root / "usr" / "bin" / applet).exists():
             (root / "usr" / "bin" / applet).symlink_to("busybox")
-    shutil.copy(HERE / "image" / "torchrun", root / "usr" / "local" / "bin")
+    for program in ("torchrun", "nvidia-smi"):
+        shutil.copy(HERE / "image" / program, root / "usr" / "local" / "bin")
     # Asked which packages it has, the image's Python says that it has all.
     python = root / "usr" / "local" / "bin" / "python3"
     python.write_text("#!/bin/sh\n")

@@ -269,6 +269,41 @@ def test_a_job_sees_only_the_gpus_that_it_was_given(site: Site) -> None:
     assert sorted(said) == ["No such device or address"] * 2 + ["Operation not permitted"] * 6
 
 
+def _given(site: Site, name: str, start: str) -> str:
+    """Return the one command of a page's text that starts so."""
+    page = (site.folder / "site" / "folder" / name).read_text()
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    (found,) = {one.replace("\\|", "|") for one in re.findall(r"`([^`]+)`", prose) if one.startswith(start)}
+    return found
+
+
+def test_the_checks_of_the_pages_show_what_the_pages_say(site: Site) -> None:
+    """Every check of users.md and jobs.md, typed as it stands there, comes out as expected.
+
+    Not tried: `ssh NODE` and the timer, which need sshd and systemd; `test_onprem_users.py` looks at their files.
+    """
+    login = site.machines["mgmt-003"]
+    who = login.text("sh", "-c", _given(site, "users.md", "id NAME").replace("NAME", "ada"))
+    assert login.text(_given(site, "users.md", "srun -N 1 id"), user="ada") == who
+    assert "uid=20001(ada)" in who
+    for name, machine in site.machines.items():
+        if name != "services":
+            assert machine.run(_given(site, "users.md", "sudo -n true"), user="ada").returncode != 0, name
+    assert "--container-image" in login.text(_given(site, "jobs.md", "srun --help"), user="ada")
+    assert int(login.text(_given(site, "jobs.md", "srun -N 1 cat /proc"), user="ada")) > 1
+    seen = _given(site, "jobs.md", "srun -N 1 --gres=gpu:1").replace("ubuntu:24.04", "/shared/images/stub.sqsh")
+    assert re.fullmatch(r"GPU \d: stub\n", login.text(seen, user="ada"))
+    job = login.text("sbatch --parsable --hold --output=/dev/null --wrap=true", user="ada").strip()
+    login.text("sh", "-c", _given(site, "users.md", "scancel --user=").replace("NAME", "ada"))
+    assert until(lambda: state(site, job) == "")
+    # Of the jobs of srun above.
+    past = f"{_given(site, 'jobs.md', 'sacct')} -n -X -o State"
+    assert until(lambda: "COMPLETED" in login.run(past, user="ada").stdout, tries=300)
+    backup = site.machines["mgmt-002"]
+    assert "first-job_job_table" in backup.text("sh", "-c", _given(site, "jobs.md", "mariadb-dump"))
+    assert backup.text("sh", "-c", _given(site, "jobs.md", "dpkg-query --show")).startswith("slurmdbd\t")
+
+
 def test_the_password_of_the_database_is_slurm_s_alone(site: Site, folder: Path) -> None:
     """No file of the folder and no log holds it, and an ordinary user on its server cannot read it."""
     backup = site.machines["mgmt-002"]

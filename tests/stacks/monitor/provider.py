@@ -81,6 +81,7 @@ class StandIn(provider_pb2_grpc.ResourceProviderServicer):
     def __init__(self, folder: Path) -> None:
         self._sdk = Sdk(site_packages=_SITE_PACKAGES)
         self._account = StandInCloud(folder)
+        self._outside = folder / "outside"
         self._api_server: SplitResult | None = None
         self._previewed, self._deployed = (
             Cloud(dry_run=dry_run, site_packages=_SITE_PACKAGES, stacks={}) for dry_run in (True, False)
@@ -119,9 +120,17 @@ class StandIn(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
 
     def _reach(self, type_: str) -> None:
-        """Refuse what is inside Kubernetes while nothing answers at the local end of the way there."""
+        """Refuse what is inside Kubernetes while nothing answers at the local end of the way there.
+
+        With a file `outside` in the account's folder this machine is outside the network, from where the server's own
+        address leads nowhere.
+        """
         server = self._api_server
-        if not type_.startswith("kubernetes:") or server is None or server.hostname != "127.0.0.1":
+        if not type_.startswith("kubernetes:") or server is None:
+            return
+        if server.hostname != "127.0.0.1":
+            if self._outside.exists():
+                raise RefusedError(f"the API server at {server.geturl()} cannot be reached: no route to host")
             return
         try:
             socket.create_connection((server.hostname, server.port or 443), timeout=5).close()
