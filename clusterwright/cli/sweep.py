@@ -2,11 +2,14 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.interface.sweeping import Request, Space, answered, space_of
+from clusterwright.sweep.fronts import facts
 
 
 def sweep(
@@ -25,6 +28,14 @@ def sweep(
     for path in (parquet, chart):
         _check_writable(path, force=force)
     space = space_of(request)
+    kinds = {scenario.blueprint.workload.kind for scenario in space.scenarios}
+    if kinds == {"serve"}:
+        return _services(space, as_json=as_json, every=every, files=(parquet, chart))
+    if len(kinds) > 1:
+        raise InputError(
+            f"{' and '.join(sorted(kinds))} are not swept together: their points have nothing in common",
+            help="sweep each kind for itself",
+        )
     if chart is not None:
         check_lines(space)
     asked = len(space.questions)
@@ -51,6 +62,27 @@ def sweep(
         _write_text(chart, sweep_chart(result))
         _say(chart)
     return EXIT_FINE if result.points else EXIT_RULE_FAILED
+
+
+def _services(space: Space, *, as_json: bool, every: bool, files: Sequence[Path | None]) -> int:
+    """Print a sweep of services; return 0, or 1 if nothing could be sized."""
+    from clusterwright.cli.render.sweep_services import services_text
+    from clusterwright.sweep.services import services_document, swept_services
+
+    if any(path is not None for path in files):
+        raise InputError(
+            "a sweep of services writes no table or chart", help="leave --parquet and --chart out; --json has all"
+        )
+    points, found = swept_services(space.questions)
+    missing = (*space.not_sized, *found)
+    newest = facts().book.newest_day
+    as_of = [(entry.blueprint.economics.as_of or newest).isoformat() for entry in space.scenarios]
+    if as_json:
+        made = services_document(points, missing, catalogue=load_catalogue().version, as_of=as_of)
+        print(json.dumps(made, indent=1, allow_nan=False))  # noqa: T201 - the result
+    else:
+        print(services_text(space.scenarios, points, missing, as_of=as_of, every=every))  # noqa: T201
+    return EXIT_FINE if points else EXIT_RULE_FAILED
 
 
 def check_lines(space: Space) -> None:

@@ -168,7 +168,15 @@ def answered(
         jobs: processes; None for as many as there are cores and work for.
         dask: address of a Dask scheduler that answers instead.
         done: called with how many questions are answered.
+
+    Raises:
+        InputError: a scenario is a service, whose points are others.
     """
+    other = next((entry.name for entry in space.scenarios if entry.blueprint.workload.kind != "train"), None)
+    if other is not None:
+        raise InputError(
+            f"{other}: services are swept by the command alone", help="clusterwright sweep BLUEPRINT --json has all"
+        )
     answers = run(space.questions, jobs=jobs, dask=dask, done=done)
     return SweepResult(record=gathered(space.scenarios, answers, space.not_sized, catalogue=load_catalogue().version))
 

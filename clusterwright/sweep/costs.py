@@ -38,11 +38,36 @@ def with_costs(
         swept: the same points as a sweep shows them.
         facts: catalogue and prices.
     """
+    costed, reasons = costs_of(questions, fronts, [[point.meets_goal for point in points] for points in swept], facts)
+
+    def shown(place: Place, point: SweptPoint) -> SweptPoint:
+        return _with_cost(point, costed[place]) if place in costed else replace(point, cost_note=reasons[place])
+
+    return [
+        tuple(shown((position, index), point) for index, point in enumerate(points))
+        for position, points in enumerate(swept)
+    ]
+
+
+def costs_of(
+    questions: Sequence[Question],
+    fronts: Sequence[Sequence[SizedPoint]],
+    met: Sequence[Sequence[bool | None]],
+    facts: Facts,
+) -> tuple[dict[Place, CandidateCost | RunCost], dict[Place, str]]:
+    """Return what each point of each front costs, by place of question and point, and why others have no cost.
+
+    Args:
+        questions: of one scenario.
+        fronts: of each, as sizing gives them.
+        met: whether each point meets the goals.
+        facts: catalogue and prices.
+    """
     candidates: dict[Place, Candidate] = {}
     reasons: dict[Place, str] = {}
     for position, (question, front) in enumerate(zip(questions, fronts, strict=True)):
         offers = _owned if question.place.target == "onprem" else _rented
-        for index, offer in offers(question, facts.catalogue, front, [point.meets_goal for point in swept[position]]):
+        for index, offer in offers(question, facts.catalogue, front, met[position]):
             if isinstance(offer, str):
                 reasons[position, index] = offer
             else:
@@ -54,13 +79,7 @@ def with_costs(
         if alike:
             costed |= zip(alike, counted(list(alike.values()), economics, facts.book), strict=True)
 
-    def shown(place: Place, point: SweptPoint) -> SweptPoint:
-        return _with_cost(point, costed[place]) if place in costed else replace(point, cost_note=reasons[place])
-
-    return [
-        tuple(shown((position, index), point) for index, point in enumerate(points))
-        for position, points in enumerate(swept)
-    ]
+    return costed, reasons
 
 
 def _rented(

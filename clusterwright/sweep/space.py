@@ -28,6 +28,7 @@ from clusterwright.sweep.records import TERM, NotSized, Place, Question, Scenari
 MOST_GPUS = 16_384
 MOST_NODES = 100_000
 MOST_SCENARIOS = 10_000
+SWEPT_KINDS = ("train", "serve")
 #: Region to price in where the blueprint names none of the cloud: the first with list prices of each.
 REFERENCE_REGIONS = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
 #: A file, or what a file would hold.
@@ -121,9 +122,10 @@ def _read(source: Source, set_values: tuple[str, ...]) -> LoadedBlueprint:
 
 def _scenario(loaded: LoadedBlueprint, varied: tuple[tuple[str, str], ...], catalogue: Catalogue) -> Scenario:
     blueprint = loaded.blueprint
-    if blueprint.workload.kind != "train":
+    if blueprint.workload.kind not in SWEPT_KINDS:
         raise InputError(
-            f"{blueprint.name}: workloads of kind {blueprint.workload.kind!r} cannot be swept", help="kind: train can"
+            f"{blueprint.name}: workloads of kind {blueprint.workload.kind!r} cannot be swept",
+            help=f"kinds {' and '.join(SWEPT_KINDS)} can",
         )
     if blueprint.targets.onprem is not None and blueprint.targets.onprem.parts is not None:
         raise InputError(

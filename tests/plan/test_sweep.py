@@ -19,6 +19,7 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_instance
 from clusterwright.errors import InputError
+from clusterwright.interface.sweeping import Request, answered, space_of
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.training.job import training_job
@@ -493,16 +494,17 @@ def test_a_job_that_does_not_fit_is_a_reason() -> None:
     assert "does not fit" in result.not_sized.reason or "no layout" in result.not_sized.reason
 
 
-def test_only_training_is_swept(tmp_path: Path) -> None:
-    """A serving blueprint is refused by its kind."""
+def test_fronts_of_runs_are_asked_of_runs_alone(tmp_path: Path) -> None:
+    """A service has other points: whoever asks for fronts of runs is told, before anything is computed."""
     path = tmp_path / "serve.yaml"
     path.write_text(
         "name: serving\nworkload: {kind: serve, model: llama-3-8b}\n"
         "traffic: {requests_per_s: 1, input_tokens: {mean: 9, p95: 9}, output_tokens: {mean: 9, p95: 9}}\n"
         "targets: {onprem: {system: dgx-h100}}\n"
     )
-    with pytest.raises(InputError, match="kind 'serve' cannot be swept"):
-        scenarios([path], [], [], CATALOGUE)
+    space = space_of(Request(sources=(path,), instances=("dgx-h100",)))
+    with pytest.raises(InputError, match="services are swept by the command alone"):
+        answered(space)
 
 
 def test_the_document_is_plain_json() -> None:

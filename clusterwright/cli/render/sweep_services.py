@@ -1,0 +1,111 @@
+"""A sweep of services as text: of each scenario three answers and a table, then what cannot serve and why."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import inf
+
+from clusterwright.cli.render.text_table import Column, prose, table
+from clusterwright.plan.serving.record import Outcome, probability_text
+from clusterwright.plan.text.money import money
+from clusterwright.plan.text.serving import time_text
+from clusterwright.sweep.records import NotSized, Scenario
+from clusterwright.sweep.services import SweptService
+
+_COLUMNS = (
+    Column("Node type", "left"),
+    Column("where", "left", drop=2),
+    Column("nodes", drop=0),
+    Column("GPUs", drop=0),
+    Column("replicas", drop=4),
+    Column("first token", drop=3),
+    Column("per token", drop=3),
+    Column("tok/s user", drop=1),
+    Column("tok/s GPU", drop=1),
+    Column("goals met", drop=1.5),
+    Column("a month", drop=0),
+    Column("to buy", drop=5),
+    Column("", "left", drop=0),
+)
+
+
+def services_text(
+    scenarios: Sequence[Scenario], points: Sequence[SweptService], missing: Sequence[NotSized], *,
+    as_of: Sequence[str], every: bool,
+) -> str:  # fmt: skip
+    """Return the sweep for a terminal; node types that miss the goals only where `every` is asked for."""
+    blocks = []
+    for scenario, day in zip(scenarios, as_of, strict=True):
+        own = [point for point in points if (point.blueprint, point.varied) == (scenario.name, scenario.varied)]
+        without = [entry for entry in missing if (entry.blueprint, entry.varied) == (scenario.name, scenario.varied)]
+        good = [point for point in own if point.outcome is Outcome.MET]
+        shown = sorted(own if every else good, key=_cost)
+        lines = [f"{scenario.label} · {scenario.model.name}", *_answers(good)]
+        if shown:
+            lines += ["", table(_COLUMNS, [_row(point) for point in shown])]
+        notes = [f"{len(shown):,} of {len(own):,} node types; prices on demand as of {day}"]
+        if len(shown) < len(own):
+            rest = [f"{point.node_type} ({point.outcome})" for point in own if point.outcome is not Outcome.MET]
+            notes[0] += f"; --all shows those that miss the goals or may: {', '.join(rest)}"
+        if any(point.unbeaten for point in shown):
+            notes.append("◀ no other answers a user as fast for less; rented and bought ones apart")
+        if any(point.confidence <= 1 / 2 for point in shown):
+            notes.append(
+                "goals met near 50 %: sized at even odds, since the usual confidence would cost much; load-test one "
+                "replica first"
+            )
+        for reason, group in groupby(sorted(without, key=lambda entry: entry.reason), key=lambda entry: entry.reason):
+            notes.append(
+                f"cannot serve: {', '.join(entry.node_type or entry.accelerator for entry in group)}: {reason}"
+            )
+        blocks.append("\n".join([*lines, *(line for note in notes for line in prose(note, indent=2))]))
+    return "\n\n".join(blocks)
+
+
+def _answers(good: Sequence[SweptService]) -> list[str]:
+    if not good:
+        return ["", *prose("No node type meets the goals.", indent=2)]
+    rented = [point for point in good if point.month_usd is not None and point.region]
+    answers = (
+        ("Cheapest to rent", min(rented, key=_cost, default=None)),
+        ("Fastest", max(good, key=lambda point: (point.tokens_per_s_per_user, -point.gpus))),
+        ("Fewest GPUs", min(good, key=lambda point: (point.gpus, _cost(point)))),
+    )
+    width = max(len(title) for title, _ in answers)
+    lines = [""]
+    for title, point in answers:
+        said = "no rented node type has a known price" if point is None else _answer(point)
+        lines += prose(f"{title:<{width}}  {said}", indent=2, hanging=width + 4)
+    return lines
+
+
+def _answer(point: SweptService) -> str:
+    cost = f", {money(point.month_usd)} a month" if point.month_usd is not None and point.region else ""
+    cost = f", {money(point.capex_usd)} to buy" if point.capex_usd is not None else cost
+    return (
+        f"{point.nodes:,} × {point.node_type} ({point.gpus:,} GPUs) {point.region or 'on premises'}: "
+        f"{point.tokens_per_s_per_user:,.0f} tokens/s a user, {point.tokens_per_s_per_gpu:,.0f} of a GPU, goals met "
+        f"{probability_text(point.probability)}{cost}"
+    )
+
+
+def _cost(point: SweptService) -> tuple[float, int]:
+    return (inf if point.month_usd is None else point.month_usd, point.gpus)
+
+
+def _row(point: SweptService) -> list[str]:
+    note = "◀" if point.unbeaten else ""
+    return [
+        point.node_type,
+        point.region or "on premises",
+        f"{point.nodes:,}",
+        f"{point.gpus:,}",
+        f"{point.replicas:,} × {point.replica_gpus}",
+        time_text(point.first_token_s),
+        time_text(point.time_per_token_s),
+        f"{point.tokens_per_s_per_user:,.0f}",
+        f"{point.tokens_per_s_per_gpu:,.0f}",
+        probability_text(point.probability),
+        money(point.month_usd),
+        money(point.capex_usd) if point.capex_usd is not None else "",
+        note if point.outcome is Outcome.MET else str(point.outcome),
+    ]

@@ -1,0 +1,184 @@
+"""A service on every node type: the replicas and nodes that meet its goals, and what a month of them costs.
+
+Nothing is chosen here. All node types of a scenario are sized in one pass of the formulas.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.kinds import format_problems
+from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.schema import serve_of
+from clusterwright.errors import RuleError
+from clusterwright.plan.serving.engine import serving_engine
+from clusterwright.plan.serving.job import requests_of
+from clusterwright.plan.serving.record import Outcome, ServingPoint
+from clusterwright.sizing.serving.search import RatePoint
+from clusterwright.sweep.costs import costs_of
+from clusterwright.sweep.fronts import facts
+from clusterwright.sweep.records import NotSized, Question
+from clusterwright.tco.records import CandidateCost
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweptService:
+    """One node type with the fewest nodes that meet the goals, or the nearest.
+
+    Attributes:
+        blueprint, varied: the scenario; target, region, node_type, accelerator: where.
+        replicas: that the peak needs; replica_gpus: of each; nodes, gpus: with the spare replicas.
+        outcome, confidence, probability: as in `ServingOption`.
+        first_token_s, time_per_token_s: at the percentile of the goals and the peak.
+        tokens_per_s_per_user, tokens_per_s_per_gpu: output at the peak.
+        month_usd: rented on demand, or the share of owning that a month takes; None where a price is unknown, with
+            the reason in cost_note. capex_usd: paid at the start for what is bought.
+        rate_front: as in `ServingOption`.
+        unbeaten: no other node type that is rented, or bought, as this one is answers as fast for less.
+    """
+
+    blueprint: str
+    varied: tuple[tuple[str, str], ...]
+    target: str
+    region: str
+    node_type: str
+    accelerator: str
+    nodes: int
+    gpus: int
+    replicas: int
+    replica_gpus: int
+    outcome: Outcome
+    confidence: float
+    probability: float
+    first_token_s: float
+    time_per_token_s: float
+    tokens_per_s_per_user: float
+    tokens_per_s_per_gpu: float
+    rate_front: tuple[RatePoint, ...]
+    month_usd: float | None = None
+    capex_usd: float | None = None
+    cost_note: str = ""
+    unbeaten: bool = False
+
+
+def swept_services(questions: Sequence[Question]) -> tuple[tuple[SweptService, ...], tuple[NotSized, ...]]:
+    """Return every node type that was asked about, and those that cannot serve, with the reason."""
+    points: list[SweptService] = []
+    missing: list[NotSized] = []
+    for _, group in groupby(questions, key=lambda question: id(question.scenario)):
+        found, without = _of_scenario(list(group))
+        points += found
+        missing += without
+    return tuple(points), tuple(missing)
+
+
+def _of_scenario(questions: list[Question]) -> tuple[list[SweptService], list[NotSized]]:
+    scenario = questions[0].scenario
+    workload, _ = serve_of(scenario.blueprint)
+    targets = [ResolvedTarget(target=question.place.target, node=question.place.node) for question in questions]
+    unable = {
+        target.node.id: "; ".join(problem.message for problem in format_problems(workload, [target]))
+        for target in targets
+    }
+    able = tuple(target for target in targets if not unable[target.node.id])
+    engine = serving_engine(scenario.blueprint, Resolved(model=scenario.model, targets=able), facts())
+    sized: list[tuple[Question, ServingPoint]] = []
+    missing: list[NotSized] = []
+    for question, target in zip(questions, targets, strict=True):
+        reason = unable[target.node.id]
+        if not reason:
+            try:
+                sized += ((question, point) for point in engine.front(scenario.blueprint, target, question.bounds))
+            except RuleError as error:
+                reason = "; ".join(finding.message for finding in error.findings)
+        if reason:
+            missing.append(
+                NotSized(
+                    blueprint=scenario.name,
+                    varied=scenario.varied,
+                    node_type=target.node.id,
+                    accelerator=target.node.accelerator.id,
+                    reason=reason,
+                )
+            )
+    if not sized:
+        return [], missing
+    costed, reasons = costs_of(
+        [question for question, _ in sized],
+        [[point] for _, point in sized],
+        [[point.outcome is Outcome.MET] for _, point in sized],
+        facts(),
+    )
+    shown = []
+    for position, (question, point) in enumerate(sized):
+        entry = _shown(question, point, engine.found.fronts.get(point.node.id, ()))
+        cost = costed.get((position, 0))
+        shown.append(
+            replace(entry, cost_note=reasons.get((position, 0), "no price"))
+            if cost is None
+            else replace(
+                entry,
+                month_usd=None if cost.run_usd is None else round(cost.run_usd, 2),
+                capex_usd=cost.capex_usd if isinstance(cost, CandidateCost) and cost.capex_usd else None,
+                cost_note="" if cost.run_usd is not None else "a price is not documented",
+            )
+        )
+    return _marked(shown), missing
+
+
+def _shown(question: Question, point: ServingPoint, front: tuple[RatePoint, ...]) -> SweptService:
+    size, place = point.size, question.place
+    served = size.replicas * size.layout.gpus
+    outputs = size.requests_per_s * requests_of(question.scenario.blueprint).outputs.mean
+    return SweptService(
+        blueprint=question.scenario.name,
+        varied=question.scenario.varied,
+        target=place.target,
+        region=place.region,
+        node_type=place.node.id,
+        accelerator=place.node.accelerator.id,
+        nodes=point.nodes,
+        gpus=point.gpus,
+        replicas=size.replicas,
+        replica_gpus=size.layout.gpus,
+        outcome=point.outcome,
+        confidence=size.confidence,
+        probability=size.probability,
+        first_token_s=size.first_token_s.value,
+        time_per_token_s=size.time_per_token_s.value,
+        tokens_per_s_per_user=1.0 / size.mean_time_per_token_s,
+        tokens_per_s_per_gpu=outputs / served,
+        rate_front=front,
+    )
+
+
+def _marked(points: list[SweptService]) -> list[SweptService]:
+    """Mark the points that no other one beats in a user's tokens per second and cost; rented and bought apart."""
+    unbeaten = set()
+    for owned in (False, True):
+        least = float("inf")
+        same = [
+            (-point.tokens_per_s_per_user, point.month_usd, index)
+            for index, point in enumerate(points)
+            if (point.target == "onprem") is owned and point.month_usd and point.outcome is Outcome.MET
+        ]
+        for _, usd, index in sorted(same):
+            if usd < least:
+                least = usd
+                unbeaten.add(index)
+    return [replace(point, unbeaten=index in unbeaten) for index, point in enumerate(points)]
+
+
+def services_document(
+    points: Sequence[SweptService], missing: Sequence[NotSized], *, catalogue: str, as_of: Sequence[str]
+) -> dict[str, Any]:
+    """Return the whole sweep for `--json`; units are in the keys."""
+    return {
+        "schema": 1,
+        "catalogue": catalogue,
+        "prices_as_of": list(as_of),
+        "points": [{**asdict(point), "varied": dict(point.varied)} for point in points],
+        "not_sized": [{**asdict(entry), "varied": dict(entry.varied)} for entry in missing],
+    }

@@ -1,0 +1,67 @@
+"""A sweep of a service: every node type that was asked about, three answers first, the same sizes as the plan's."""
+
+import json
+from functools import cache
+
+import pytest
+
+from clusterwright import assets
+from clusterwright.cli.render.sweep_services import services_text
+from clusterwright.cli.sweep import sweep
+from clusterwright.errors import InputError
+from clusterwright.interface.sweeping import Request, Space, space_of
+from clusterwright.plan.serving.record import Outcome
+from clusterwright.sweep.records import NotSized
+from clusterwright.sweep.services import SweptService, swept_services
+
+from .test_hosted import _plan
+
+_BLUEPRINT = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
+_SOME = ("p5.48xlarge", "p5en.48xlarge", "g2-standard-96", "ct6e-standard-8t")
+
+
+@cache
+def _swept() -> tuple[Space, tuple[SweptService, ...], tuple[NotSized, ...]]:
+    space = space_of(Request(sources=(_BLUEPRINT,), instances=_SOME))
+    return space, *swept_services(space.questions)
+
+
+def test_a_swept_node_type_has_the_size_of_the_plan() -> None:
+    """Nodes, replicas, probability and the cash of a month are those of `plan` on the same instances."""
+    _, points, _ = _swept()
+    option = _plan().options[0]
+    same = next(point for point in points if point.node_type == option.instance)
+    assert (same.nodes, same.replicas, same.replica_gpus) == (option.nodes, option.replicas, option.layout.gpus)
+    assert same.probability == pytest.approx(option.probability)
+    assert same.tokens_per_s_per_gpu == pytest.approx(option.tokens_per_s_per_gpu)
+    assert same.month_usd == pytest.approx(option.run_usd, rel=0.01)
+    assert same.rate_front == option.rate_front
+
+
+def test_three_answers_come_first_and_what_cannot_serve_is_said() -> None:
+    """The cheapest rented, the fastest and the smallest; a TPU without eight-bit floats has its reason."""
+    space, points, missing = _swept()
+    text = services_text(space.scenarios, points, missing, as_of=["2026-10-16"], every=False)
+    good = [point for point in points if point.outcome is Outcome.MET]
+    cheapest = min(good, key=lambda point: point.month_usd or float("inf"))
+    flat = " ".join(text.split())
+    assert f"Cheapest to rent {cheapest.nodes} × {cheapest.node_type}" in flat
+    assert f"Fewest GPUs {min(good, key=lambda point: point.gpus).nodes} ×" in flat
+    assert "Fastest" in flat
+    assert "cannot serve: ct6e-standard-8t" in flat
+    assert {entry.node_type for entry in missing} == {"ct6e-standard-8t"}
+
+
+def test_json_has_every_point_and_kinds_are_not_mixed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The document has the points of the text; a service and a run in one sweep, or a table, are bad input."""
+    request = Request(sources=(_BLUEPRINT,), instances=("p5.48xlarge",))
+    held = {"jobs": None, "dask": None, "every": False, "parquet": None, "chart": None, "force": False, "quiet": True}
+    assert sweep(request, as_json=True, **held) == 0  # type: ignore[arg-type]
+    (point,) = json.loads(capsys.readouterr().out)["points"]
+    assert point["outcome"] == "met"
+    assert point["nodes"] > 0
+    train = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+    with pytest.raises(InputError, match="not swept together"):
+        sweep(Request(sources=(_BLUEPRINT, train), instances=("p5.48xlarge",)), as_json=True, **held)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="writes no table or chart"):
+        sweep(request, as_json=True, **{**held, "chart": assets.root() / "never-written.svg"})  # type: ignore[arg-type]
