@@ -515,11 +515,17 @@ def same_place(code: CodeType, other: CodeType) -> bool:
     )
 
 
+#: What was loaded when functions were replaced. The list is never given back: a process with libraries in C has ended
+#: by a fault of memory when it was, which looked like a killed mutant.
+_LOADED: list[list[Any]] = []
+
+
 def replace_functions(changed: Sequence[tuple[CodeType, CodeType]]) -> bool:
     """Give the functions that are loaded the changed code, and empty the caches; return whether there was one."""
     found = False
     gc.unfreeze()
-    for one in gc.get_objects():
+    _LOADED.append(gc.get_objects())
+    for one in _LOADED[-1]:
         if isinstance(one, functools._lru_cache_wrapper):  # noqa: SLF001 - the only name of its class
             if one.__module__.partition(".")[0] in ("clusterwright", "tests"):
                 one.cache_clear()
@@ -533,7 +539,8 @@ def replace_functions(changed: Sequence[tuple[CodeType, CodeType]]) -> bool:
 
 def outcome_of(ended: Ended) -> str:
     """Return what became of a mutant by how the process with its tests ended."""
-    return {0: "survived", -signal.SIGXCPU: "timed out", -signal.SIGALRM: "timed out"}.get(ended.code, "killed")
+    known = {0: "survived", -signal.SIGXCPU: "timed out", -signal.SIGALRM: "timed out", -signal.SIGSEGV: "passed"}
+    return known.get(ended.code, "killed")
 
 
 def limit_s(expected_s: float) -> int:
