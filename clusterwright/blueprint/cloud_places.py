@@ -7,6 +7,7 @@ from clusterwright.blueprint.clouds import OFFERED_BY, CloudTarget
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.catalog.offerings import known_regions, listed_regions, verdict, zone_verdict
 from clusterwright.catalog.records import Catalogue, Instance
+from clusterwright.clouds import CLOUDS
 
 #: How each cloud names a reservation of capacity: (pattern, example).
 RESERVATION_IDS = {
@@ -41,7 +42,7 @@ def place_problems(cloud: str, asked: CloudTarget) -> list[Problem]:
     """
     path: Path = ("targets", cloud)
     problems = []
-    if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
+    if asked.zone is not None and not CLOUDS[cloud].fits_region(asked.zone, asked.region):
         problems.append(
             Problem(
                 id="PLC003",
@@ -78,7 +79,7 @@ def zone_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget) -> list[
     A zone of another region is `PLC003` and nothing here; one that a single source leaves out is a warning. Where no
     zone is named, the region has to have one at all.
     """
-    if asked.zone is not None and not _zone_in_region(cloud, asked.zone, asked.region):
+    if asked.zone is not None and not CLOUDS[cloud].fits_region(asked.zone, asked.region):
         return []
     says = zone_verdict(catalogue, cloud, asked.region, asked.zone or "")
     if not says.refused or (asked.zone is None and says.known):
@@ -145,11 +146,3 @@ def _meant(catalogue: Catalogue, cloud: str, region: str) -> str:
 
 def _own_offer(cloud: str) -> str:
     return next(kind for kind, owner in OFFERED_BY.items() if owner == cloud)
-
-
-def _zone_in_region(cloud: str, zone: str, region: str) -> bool:
-    """Tell whether a zone's name fits its region: `us-east-1a`, `us-central1-a`; Azure zones are 1, 2 and 3."""
-    if cloud == "azure":
-        return zone in ("1", "2", "3")
-    letter = r"-[a-z]" if cloud == "gcp" else r"[a-z]"
-    return re.fullmatch(re.escape(region) + letter, zone) is not None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from clusterwright.catalog.records import Catalogue, Instance
+from clusterwright.clouds import CLOUDS
 
 #: Where the regions of the instance table come from, where that is not the source of the row.
 _LISTED_BY = {"azure": "azure-retail-prices"}
@@ -73,9 +74,10 @@ def zones_with(instance: Instance, region: str) -> tuple[str, ...]:
 
     AWS gives its zones other letters in every account, so that no list of types by zone would hold.
     """
-    if instance.cloud != "gcp":
+    cloud = CLOUDS.get(instance.cloud)
+    if cloud is None or not cloud.zones_are_listed:
         return ()
-    return tuple(sorted(place for place in instance.regions if region_of("gcp", place) == region != place))
+    return tuple(sorted(place for place in instance.regions if cloud.region_of(place) == region != place))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,17 +113,12 @@ def zone_verdict(catalogue: Catalogue, cloud: str, region: str, zone: str) -> Zo
     entry = catalogue.regions.get(region)
     if entry is None or entry.cloud != cloud or not entry.zones_listed_by:
         return ZoneVerdict(known=(), left_out_by=(), silent=True)
-    known = {_zone_name(cloud, region, each) for each in entry.zones}
-    if cloud == "gcp":
+    known = {CLOUDS[cloud].zone_of(region, each) for each in entry.zones}
+    if CLOUDS[cloud].zones_are_listed:
         places = {place for instance in catalogue.instances.values() for place in instance.regions}
-        known |= {place for place in places if region_of("gcp", place) == region != place}
+        known |= {place for place in places if region_of(cloud, place) == region != place}
     left_out_by = () if zone in known else entry.zones_listed_by
     return ZoneVerdict(known=tuple(sorted(known)), left_out_by=left_out_by, silent=False)
-
-
-def _zone_name(cloud: str, region: str, last: str) -> str:
-    """Return a zone as users write it: `us-east-1a`, `us-central1-a`, and `1` on Azure."""
-    return {"aws": f"{region}{last}", "gcp": f"{region}-{last}"}.get(cloud, last)
 
 
 def region_of(cloud: str, place: str) -> str:
@@ -130,5 +127,4 @@ def region_of(cloud: str, place: str) -> str:
     >>> region_of("gcp", "us-central1-a"), region_of("aws", "us-east-1")
     ('us-central1', 'us-east-1')
     """
-    head, _, tail = place.rpartition("-")
-    return head if cloud == "gcp" and len(tail) == 1 else place
+    return CLOUDS[cloud].region_of(place) if cloud in CLOUDS else place

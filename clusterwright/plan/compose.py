@@ -12,6 +12,7 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.blueprint.stack_state import StackState
 from clusterwright.blueprint.users import list_of
+from clusterwright.clouds import has_service_range
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates.consider import Choice, days, key_of
 from clusterwright.plan.candidates.hardware import rented_shares
@@ -209,7 +210,7 @@ def option(
         reservation=(asked.reservation or "") if target.target in CLOUDS else "",
         scheduler=asked.scheduler,
         network_cidr=(asked.network.cidr or "") if target.target in CLOUDS else "",
-        service_cidr=(asked.network.service_cidr or "") if target.target == "azure" else "",
+        service_cidr=(asked.network.service_cidr or "") if has_service_range(target.target) else "",
         existing_network=existing_ids(target.target, asked) if target.target in CLOUDS else None,
         state=state_backend(asked.state) if target.target in CLOUDS else None,
         time_to_live_hours=_rented_for(blueprint.cluster.time_to_live, target.target, unit_s=3600),

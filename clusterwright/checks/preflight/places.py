@@ -8,6 +8,7 @@ from clusterwright.catalog.records import Instance
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.targets import outcomes_of, target_of
+from clusterwright.clouds import CLOUDS
 
 
 def offered(subject: Subject) -> Iterator[Outcome]:
@@ -43,7 +44,7 @@ def _zone_doubt(subject: Subject, instance: Instance) -> str:
     """Return what sources leave open of the zone; nothing for a zone of another region, which is refused elsewhere."""
     says = zone_verdict(subject.catalogue, subject.cloud, subject.region, subject.zone)
     listed = zones_with(instance, subject.region)
-    if not subject.zone or (subject.cloud != "azure" and not subject.zone.startswith(subject.region)):
+    if not subject.zone or (CLOUDS[subject.cloud].zone_has_region and not subject.zone.startswith(subject.region)):
         return ""
     if says.silent:
         return f"no source knows the zones of {subject.region}"

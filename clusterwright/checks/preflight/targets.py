@@ -21,6 +21,7 @@ from clusterwright.checks.preflight.project import Setting
 from clusterwright.checks.preflight.results import Outcome
 from clusterwright.checks.preflight.subject import NETWORK_RANGE, REGION, ZONE, Subject
 from clusterwright.checks.preflight.values import text
+from clusterwright.clouds import has_service_range
 from clusterwright.errors import Finding
 
 _CLOUDS: dict[str, tuple[type[CloudTarget], Any, Any]] = {
@@ -53,7 +54,9 @@ def target_of(subject: Subject) -> CloudTarget:
         "network": network.model_construct(
             cidr=text(cidr.value) if cidr and not _existing(subject) else None,
             existing=_existing_section(subject, existing),
-            **({"service_cidr": text(services.value) if services else None} if subject.cloud == "azure" else {}),
+            **(
+                {"service_cidr": text(services.value) if services else None} if has_service_range(subject.cloud) else {}
+            ),
         ),
     }
     return target.model_construct(**values)

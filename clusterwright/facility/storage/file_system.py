@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clusterwright.catalog.lustre import LustreTier, lustre_tiers
+from clusterwright.clouds import CLOUDS
 from clusterwright.errors import Finding, InputError, RuleError
 from clusterwright.sizing.records.run import StorageNeed
 
@@ -142,8 +143,8 @@ def _in_words(system: FileSystem, usd: float | None, cloud: str) -> str:
 
 
 def _amount(capacity_gib: float, cloud: str) -> str:
-    """Return a capacity in the unit that the provider takes: TiB for Azure, GiB elsewhere."""
-    return f"{capacity_gib / 1024:,.10g} TiB" if cloud == "azure" else f"{capacity_gib:,.10g} GiB"
+    """Return a capacity in the unit that the provider takes."""
+    return CLOUDS[cloud].capacity_text(capacity_gib)
 
 
 def _tiers(cloud: str, *, efa: bool) -> list[LustreTier]:

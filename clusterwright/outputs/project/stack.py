@@ -13,6 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.records import Catalogue, Instance
+from clusterwright.clouds import CLOUDS
 from clusterwright.errors import InputError
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kinds import outputs_of
@@ -171,7 +172,7 @@ def project_lines(option: Option, files: Mapping[str, File]) -> list[str]:
 
 def _zone(option: Option, layers: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the zone as written for the first layer that names one."""
-    key = "availabilityZone" if option.target == "aws" else "zone"
+    key = CLOUDS[option.target].zone_key
     named = (value for values in layers.values() for name, value in values.items() if name.endswith(f":{key}"))
     return str(next(named, option.zone))
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from clusterwright.clouds import CLOUDS
 from clusterwright.plan.record import Option, Plan
 from clusterwright.units import HOURS_PER_MONTH
 
@@ -100,7 +101,7 @@ def users(plan: Plan, account: str | None = None) -> dict[str, Any]:
 def tags(plan: Plan, cloud: str) -> dict[str, str]:
     """Return the tags; Google's labels are lower-case, with hyphens for what they cannot hold."""
     found = {"workload": plan.name, **dict(plan.cluster.tags)}
-    if cloud != "gcp":
+    if not CLOUDS[cloud].labels_in_lower_case:
         return found
     return {_NOT_IN_LABEL.sub("-", key.lower()): _NOT_IN_LABEL.sub("-", value.lower()) for key, value in found.items()}
 
