@@ -16,7 +16,7 @@ from clusterwright.evidence.training.measured_memory import MemoryPrediction, fi
 from clusterwright.evidence.training.nodes import measured_nodes
 from clusterwright.evidence.training.runs import Run, read_measurements, read_runs
 from clusterwright.evidence.training.software import software_of
-from clusterwright.sizing.hardware.calibration import Residuals
+from clusterwright.sizing.hardware.residuals import Residuals
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_memory.csv"
 BAND = Residuals(p10=-0.2, p50=0.05, p90=0.3, rows=10)

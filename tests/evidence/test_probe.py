@@ -362,9 +362,9 @@ def test_efficiencies_are_those_that_the_shapes_show() -> None:
     results = [multiplied(m, n, k, share=share(m, min(n, k))) for m, n, k in shapes]
     results += [multiplied(8192, 8192, 8192, share=share(8192, 8192) * 0.8, precision="fp8")]
     found = {one.name: one for one in facts.facts_of(known, results, prior)}
-    assert found["gemm_efficiency"].value == pytest.approx(0.55, rel=0.02)
-    assert found["rows_half"].value == pytest.approx(700, rel=0.08)
-    assert found["width_half"].value == pytest.approx(600, rel=0.08)
+    assert found["gemm_efficiency"].value == pytest.approx(0.55, rel=0.03)
+    assert found["rows_half"].value == pytest.approx(700, rel=0.12)
+    assert found["width_half"].value == pytest.approx(600, rel=0.12)
     assert found["gemm_efficiency_eight_bit"].value == pytest.approx(0.44, rel=0.03)
     assert found["gemm_efficiency"].rows == len(shapes)
     assert facts.facts_of(known, results[:3], prior) == ()

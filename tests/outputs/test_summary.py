@@ -59,7 +59,8 @@ def test_decision_holds_every_option() -> None:
         assert ("this run" in row) == (way.key == plan.recommended_key)
         assert ("horizon" in row) == (way.key == plan.recommended_horizon_key)
     assert "Cheaper on paper, not ranked:" in decision
-    assert "--set targets.aws.capacity=capacity-block" in decision
+    block = "--set targets.aws.capacity=capacity-block" in decision
+    assert block == (plan.recommended_key == "aws/capacity_block")
 
 
 def test_assumptions_are_all_named() -> None:

@@ -11,9 +11,10 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.power_caps import check_cap, exponents, measurements
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import InputError, MissingFactError
-from clusterwright.sizing.hardware.calibration import Residuals, load_calibration
+from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.hardware.devices import device_of
 from clusterwright.sizing.hardware.power_cap import speed_share, with_cap
+from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.training.search import search
 

@@ -88,7 +88,11 @@ def test_block_scales_are_calibrated_as_fp8(job: TrainingJob) -> None:
     assert CALIBRATED_AS == {"fp8-block": "fp8"}
     known = {
         precision: effects_of_job(
-            accelerator="h100-sxm-80gb", precision=precision, kind=DENSE, architecture=architecture_of(job.model)
+            vendor="NVIDIA",
+            accelerator="h100-sxm-80gb",
+            precision=precision,
+            kind=DENSE,
+            architecture=architecture_of(job.model),
         )
         for precision in ("fp8", "fp8-block", "mxfp8")
     }

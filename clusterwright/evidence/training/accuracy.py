@@ -3,36 +3,35 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from zlib import crc32
 
 import numpy as np
 
 from clusterwright.evidence.rows import REQUIRED, NotExpressed
-from clusterwright.evidence.training.fitting import DEFAULT
-from clusterwright.evidence.training.learning import Calibrated
+from clusterwright.evidence.training import band_parts
+from clusterwright.evidence.training.band_parts import LeftOut
+from clusterwright.evidence.training.learning import Calibrated, HeldOut
 from clusterwright.evidence.training.runs import Run
-from clusterwright.evidence.training.validate import Score, score, share_in_bands_of_others
+from clusterwright.evidence.training.validate import Score, score
 from clusterwright.sizing.columns import Array
-from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS, band_name
+from clusterwright.sizing.hardware.bands import EVERY, LONG_FROM_TOKENS, NARROW_UP_TO, UNNAMED
+from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS
 from clusterwright.units import percent
 
 _tenths = partial(percent, digits=1)
 _HEAD = """# How accurate the training engine is
 
-Written by `python -m clusterwright.evidence.training.calibrate RUNS.csv`; do not edit by hand.
+Written by `python -m clusterwright.evidence.training.calibrate RUNS.csv...`; do not edit by hand.
 
-Every prediction below is out of sample: all runs of one group (model, accelerator, precision) are predicted with
-numbers and effects fitted on the other groups alone. Errors are of tokens per second per GPU,
+Every prediction below is of a run whose whole source was left out: a publisher's runs of one family of software are
+predicted with numbers and effects fitted on the other sources alone. Errors are of tokens per second per GPU,
 |predicted/measured - 1|, since "TFLOP/s per GPU" is counted in three incompatible ways by the sources. The baseline is
-a constant MFU per accelerator, precision, and dense or mixture of experts (the median of the other groups'), which
+a constant MFU per accelerator, precision, and dense or mixture of experts (the median of the other sources'), which
 published planners do not clearly beat.
 
-Two things are judged. A *run* names its software release, and what other groups show of that release is used; this is
-what `validate` does. A *plan* does not know its software: the same predictions without anything learnt of that. The
-band (P10 to P90 of ln(measured/predicted)) is given for both, by kind of model and accelerator generation; plans print
-the wider one. "In band" counts the rows inside the band that the errors of other groups give; 80 % would be ideal.
-`default` is what a generation takes that was never measured, or in fewer than five groups, judged by leaving whole
-generations out (its baseline leaves out groups only: a constant MFU has nothing to say about an accelerator that was
-never measured).
+Two things are judged. A *run* names its software, and what other sources show of that release or family is used; this
+is what `validate` does. A *plan* does not name it. "In band" counts the rows inside the band that promises 80 %, its
+parts fitted without the source of the row; "P90/P10" is the median ratio of its ends.
 
 The same layout republished in another software release differs by 5.5 % in the median and 30 % at the 90th percentile,
 so that a median error below about 5 % across sources means little.
@@ -45,13 +44,16 @@ _MODEL = """
    memory-bound work, experts with grouped multiplications and all-to-all, traffic by link, pipeline bubble, optimizer.
    The numbers are fitted per stack (`megatron`: tensor, pipeline, expert and data parallelism; `fsdp`: sharding without
    a pipeline) on all its runs, then per accelerator generation close to the stack's.
-2. Effects on top, shrunk towards zero the fewer runs show them: of the accelerator and its precision, the architecture
-   and (for runs whose release is named) the software, its release, and what each quarter added to software that is
-   released by year and month. A release that was never measured is as the newest before it. A plan takes the effects
-   of its accelerator, precision and architecture, and the median over releases.
+2. Effects on top, shrunk towards zero the fewer runs show them: of the vendor, the accelerator and its precision, the
+   architecture and (for runs whose software is named) its family, its lineage on a generation, its release, and what
+   each quarter added to software that is released by year and month. Names are matched exactly
+   (`catalog/software_families.csv`); a release that was never measured is as its family. What the runs of one source
+   have in common is estimated beside them and never predicted with, so that one large file does not speak for all.
 3. Numbers and effects are found together: ln(tokens per second) is linearised in the numbers, and both are the best
    linear unbiased prediction under normal priors, with Student's t noise so that odd runs count less. An open choice
    of a published run (recomputation, micro-batch, chunks) is the fastest that fits with sparing use of memory.
+4. The band is a sum of parts (`catalog/calibration_bands.csv`): one that every prediction has, and one for each thing
+   that is not known or lies far from what was measured.
 """
 
 _COLUMNS = """
@@ -91,32 +93,20 @@ _LIMITS = """
 - The larger errors are of software, not of layouts: DeepSeek-V3 on 256 GB200 in bf16 ran at 958 tokens/s per GPU in
   one recipe and at 3,139 in a later one, Qwen3 30B on 16 H100 at 5,113 in NeMo 26.02 and at 9,058 in 26.02.01. No
   formula meets both. Much of the P90 of mixtures of experts is made of such runs.
-- "P90 within one software release" is that of the rows `run of a release that other groups show`. A release that was
-  left out is told by the others of its software only.
-- The deviations of effects, of priors and of the noise were chosen by leaving groups out of the same file, among about
-  600 combinations that were searched automatically and 45 that were tried by hand, most of which differ by less than a
-  tenth of the error. What is printed here leaves each group out of the numbers and the effects, but not out of that
-  choice, so that it is a little too good. Nearly every combination gave 4.2 to 5 % in
-  the median of dense models and 6.5 to 8 % of mixtures of experts.
-- Among combinations that were alike there, some were put aside because the shipped plan, the table of Korthikanti et
-  al. 2022 or the [independent runs](independent.md) came out worse. None of these was fitted to, but none is wholly
-  unseen.
-- The eight runs of that table are met within 3.5 % on average with their own groups in the file, within 6.9 % without.
-- Tried and left out, since they did not predict groups better that were left out: attention slower for narrow heads
-  (three strengths), bandwidth and latency inside the scale-up domain and the overlap of pipeline transfers as fitted
-  numbers, effects of the recipe, of like runs, of the accelerator alone, of architecture by release and by precision.
-  What helped most: numbers and effects found together, candidates that fit only with sparing use of memory, and effects
-  of software beside those of its release.
-- Mixtures of experts on Blackwell move fast: Qwen3 30B on GB200 went from 23,766 to 40,706 tokens/s per GPU between
-  NeMo 25.11 and 26.06. A plan does not know the release and assumes the average of those published.
-- Blackwell mixes untuned bf16 runs of shortened models on one node and tuned fp8 runs; fewer dense rows lie inside the
-  band of its plans than should.
-- TPUs are known from five runs of four models whose batch and layout are not stated: a rough figure, with the default
-  band. The other runs on TPUs state neither widths nor tokens per second.
-- ZeRO-3 as DeepSpeed ran it in 2021 on 1,536 A100 took nearly twice as long as predicted even with its release known.
-- Memory is judged on 34 runs of three models on two accelerators, within 3 % in the median. "No false out-of-memory"
-  takes into account the choices that sources leave open (gradients and moments in bf16, offloaded or eight-bit
-  activations, full sharding where none is stated); plans assume none of them.
+- The deviations of effects, of priors and of the noise were chosen by leaving sources out of the same files, among
+  about 60 combinations tried by hand, most of which differ by less than a twentieth of the error. What is printed here
+  leaves each source out of the numbers, the effects and the parts of its band, but not out of that choice.
+- Tried and left out, since they did not predict sources better that were left out: numbers of a generation that move
+  as far as those of a stack, effects of the lineage alone, of the generation alone, of the vendor by kind, of the
+  family by generation or by kind, of the stack by vendor, wider and narrower effects of sources. What helped most:
+  stack numbers held twice as close to their priors, more noise, families of software matched by name, and effects of
+  the vendor.
+- Eager engines that send between pipeline stages synchronously (nanotron) run up to seven times slower than predicted
+  with eight stages: no term describes them, and the band of eager software is wide instead.
+- AMD, TPU, Trainium and Gaudi are known from two to four sources each: leaving one of them out leaves little.
+- ZeRO-3 as DeepSpeed ran it in 2021 on 1,536 A100 took more than twice as long as predicted.
+- Rows may state their network (`network_gbit_per_s_per_node`, or a note such as `4 x 100 Gb/s per node`); others are
+  taken with that of the usual nodes of their accelerator.
 """
 
 
@@ -128,8 +118,8 @@ def document(calibrated: Calibrated, skipped: Sequence[NotExpressed]) -> str:
         skipped: rows that are not predicted.
     """
     parts = [
-        _HEAD, _kinds(calibrated), _bands(calibrated), _LIMITS, _MODEL, _effects(calibrated), _accelerators(calibrated),
-        _releases(calibrated), _worst(calibrated), _skipped(skipped), _columns(),
+        _HEAD, _kinds(calibrated), _families(calibrated), _beyond(calibrated), _parts(calibrated), _LIMITS, _MODEL,
+        _effects(calibrated), _sources(calibrated), _worst(calibrated), _skipped(skipped), _columns(),
     ]  # fmt: skip
     return "\n".join(parts)
 
@@ -140,10 +130,10 @@ def summary(calibrated: Calibrated) -> list[str]:
     for kind in (DENSE, EXPERTS):
         rows = _rows(calibrated, lambda run, kind=kind: run.kind == kind)  # type: ignore[misc]
         if rows:
-            engine = _score(calibrated, rows, calibrated.held_out.release_known)
+            engine = _score(calibrated, rows, _errors(calibrated, named=True))
             plain = _score(calibrated, rows, calibrated.baseline_errors)
             lines.append(
-                f"{kind}: {engine.rows} runs left out group by group, median error {_tenths(engine.median_error)} "
+                f"{kind}: {engine.rows} runs left out source by source, median error {_tenths(engine.median_error)} "
                 f"(constant MFU {_tenths(plain.median_error)}), P90 {_tenths(engine.p90_error)}"
             )
     return lines
@@ -162,78 +152,127 @@ def _score(calibrated: Calibrated, rows: Sequence[int], errors: Array) -> Score:
     return score([calibrated.runs[index] for index in rows], errors[list(rows)])
 
 
-def _score_cells(calibrated: Calibrated, rows: Sequence[int], errors: Array) -> list[str]:
+def _errors(calibrated: Calibrated, *, named: bool, held: HeldOut | None = None) -> Array:
+    """Return ln(measured/predicted) about the median that predictions take."""
+    held = held or calibrated.held_out
+    errors = held.release_known if named else held.release_unknown
+    held_parts = (EVERY,) if named else (EVERY, UNNAMED)
+    return np.asarray(errors - sum(calibrated.bands[name].middle for name in held_parts if name in calibrated.bands))
+
+
+_KINDS: tuple[tuple[str, Callable[[Run], bool]], ...] = (
+    ("all", lambda _: True),
+    (DENSE, lambda run: run.kind == DENSE),
+    (EXPERTS, lambda run: run.kind == EXPERTS),
+    (f"{LONG_FROM_TOKENS // 1024}k tokens and more", lambda run: float(run.shape.sequence) >= LONG_FROM_TOKENS),
+    (f"hidden width up to {NARROW_UP_TO:,}", lambda run: run.model.hidden <= NARROW_UP_TO),
+)
+_HEADER = ("rows", "sources", "median", "P90", "bias", "baseline median", "baseline P90", "in band", "P90/P10")
+
+
+def _line(
+    calibrated: Calibrated, chosen: Callable[[Run], bool], *, named: bool, inside: tuple[Array, Array]
+) -> list[str]:
+    rows = _rows(calibrated, chosen)
+    errors = _errors(calibrated, named=named)
     engine, plain = _score(calibrated, rows, errors), _score(calibrated, rows, calibrated.baseline_errors)
+    held, ratio = inside
     return [
-        str(engine.rows), str(engine.groups), _tenths(engine.median_error), _tenths(engine.p90_error),
-        _tenths(engine.mean_error), _tenths(plain.median_error), _tenths(plain.p90_error),
+        str(engine.rows), str(len({calibrated.runs[index].left_out_as for index in rows})),
+        _tenths(engine.median_error), _tenths(engine.p90_error),
+        _tenths(float(np.expm1(-np.median(errors[rows]))), signed=True),
+        _tenths(plain.median_error), _tenths(plain.p90_error), percent(float(held[rows].mean())),
+        f"{float(np.median(ratio[rows])):.2f}",
     ]  # fmt: skip
 
 
-_SCORE_HEADER = ("rows", "groups", "median", "P90", "mean", "baseline median", "baseline P90")
+def _inside(calibrated: Calibrated) -> dict[bool, tuple[Array, Array]]:
+    """Return for runs and plans whether each lies in its band, and the ratio of the band's ends.
+
+    The parts are fitted on the sources of other folds, of which there are eight.
+    """
+    count = len(calibrated.runs)
+    whole = calibrated.left_out
+    of_source = {True: whole[:count], False: whole[count : 2 * count]}
+    found = {named: (np.zeros(count), np.zeros(count)) for named in of_source}
+    folds = np.array([crc32(run.left_out_as.encode()) % 8 for run in calibrated.runs])
+    for fold in sorted(set(folds)):
+        others = [row for row in whole if crc32(row.source.encode()) % 8 != fold]
+        bands = band_parts.fitted(others) if others else calibrated.bands
+        for named, rows in of_source.items():
+            mine = np.flatnonzero(folds == fold)
+            chosen: list[LeftOut] = [rows[index] for index in mine]
+            found[named][0][mine] = band_parts.inside(chosen, bands)
+            found[named][1][mine] = [
+                np.exp(sum(bands[name].low + bands[name].high for name in (EVERY, *row.parts) if name in bands))
+                for row in chosen
+            ]
+    return found
 
 
 def _kinds(calibrated: Calibrated) -> str:
-    """Return the errors by kind of model in each situation that a job can be in."""
-    known = calibrated.held_out.release_known
-    others: dict[str, set[str]] = {}
-    for run in calibrated.runs:
-        others.setdefault(run.software, set()).add(run.group)
-    situations: tuple[tuple[str, Array, Callable[[Run], bool]], ...] = (
-        ("run", known, lambda _: True),
-        ("run of a release that other groups show", known, lambda run: len(others[run.software]) > 1),
-        ("run of a release that was left out too", calibrated.unseen_release.release_known, lambda _: True),
-        ("plan", _about_median(calibrated), lambda _: True),
-    )
+    """Return the errors of runs and plans by kind of model."""
+    inside = _inside(calibrated)
+    table = [
+        [told, name, *_line(calibrated, chosen, named=named, inside=inside[named])]
+        for told, named in (("run", True), ("plan", False))
+        for name, chosen in _KINDS
+        if _rows(calibrated, chosen)
+    ]
+    return "\n## Sources left out\n\n" + _table(("what", "kind", *_HEADER), table)
+
+
+def _families(calibrated: Calibrated) -> str:
+    """Return the errors of runs by vendor, generation and kind."""
+    inside = _inside(calibrated)[True]
     table = []
-    for told, errors, chosen in situations:
-        for kinds in ((DENSE, EXPERTS), (DENSE,), (EXPERTS,)):
-            rows = _rows(calibrated, lambda run, kinds=kinds, chosen=chosen: run.kind in kinds and chosen(run))  # type: ignore[misc]
+    for vendor in sorted({run.vendor for run in calibrated.runs}):
+        generations = sorted({run.generation for run in calibrated.runs if run.vendor == vendor})
+        for generation in generations:
+            for kind in (DENSE, EXPERTS):
+
+                def chosen(run: Run, of: tuple[str, str, str] = (vendor, generation, kind)) -> bool:
+                    return (run.vendor, run.generation, run.kind) == of
+
+                if _rows(calibrated, chosen):
+                    line = _line(calibrated, chosen, named=True, inside=inside)
+                    table.append([vendor, generation, kind, *line])
+    return "\n## Sources left out, by accelerator\n\n" + _table(("vendor", "generation", "kind", *_HEADER), table)
+
+
+def _beyond(calibrated: Calibrated) -> str:
+    """Return the errors with a whole generation or vendor left out, and with other runs of the source known."""
+    table = []
+    for told, held in (
+        ("its generation", calibrated.unseen_generation),
+        ("its vendor", calibrated.unseen_vendor),
+        ("its model on its accelerator, of all sources", calibrated.same_sources),
+    ):
+        errors = _errors(calibrated, named=True, held=held)
+        for name, chosen in _KINDS[:3]:
+            rows = _rows(calibrated, chosen)
             if rows:
-                name = "all" if len(kinds) > 1 else kinds[0]
-                table.append([told, name, *_score_cells(calibrated, rows, errors)])
-    return "\n## By kind of model\n\n" + _table(("what is predicted", "kind", *_SCORE_HEADER), table)
+                engine = _score(calibrated, rows, errors)
+                line = [str(engine.rows), _tenths(engine.median_error), _tenths(engine.p90_error)]
+                table.append([told, name, *line])
+    return "\n## More and less left out\n\n" + _table(("left out is", "kind", "rows", "median", "P90"), table)
 
 
-def _about_median(calibrated: Calibrated) -> Array:
-    """Return the errors of plans, which predict the median of their band."""
-    errors = calibrated.held_out.release_unknown
-    bands = calibrated.plan_bands
-    medians = []
-    for run in calibrated.runs:
-        names = (band_name(run.kind, run.stack), run.kind)
-        keys = [(generation, name) for generation in (run.generation, DEFAULT) for name in names]
-        medians.append(next(bands[key].p50 for key in keys if key in bands))
-    return np.asarray(errors - np.array(medians))
-
-
-def _bands(calibrated: Calibrated) -> str:
-    table = []
-    for told, bands, errors, unseen in (
-        ("run", calibrated.run_bands, calibrated.held_out.release_known, calibrated.unseen_generation.release_known),
-        (
-            "plan", calibrated.plan_bands, calibrated.held_out.release_unknown,
-            calibrated.unseen_generation.release_unknown,
-        ),
-    ):  # fmt: skip
-        for (generation, kind), band in sorted(bands.items()):
-            rows = _rows(
-                calibrated,
-                lambda run, generation=generation, kind=kind: (  # type: ignore[misc]
-                    kind in (run.kind, band_name(run.kind, run.stack)) and generation in (DEFAULT, run.generation)
-                ),
-            )
-            held = unseen if generation == DEFAULT else errors
-            inside = share_in_bands_of_others([calibrated.runs[index] for index in rows], held[rows])
-            table.append(
-                [
-                    told, generation, kind, *_score_cells(calibrated, rows, held - band.p50),
-                    " to ".join(_tenths(np.expm1(end - band.p50), signed=True) for end in (band.p10, band.p90)),
-                    percent(inside),
-                ]
-            )  # fmt: skip
-    header = ("what", "generation", "kind", *_SCORE_HEADER, "band about the median", "in band")
-    return "\n## By generation, with the band\n\n" + _table(header, table)
+def _parts(calibrated: Calibrated) -> str:
+    table = [
+        [name, _tenths(np.expm1(-part.low), signed=True), _tenths(np.expm1(part.high), signed=True), str(part.rows)]
+        for name, part in calibrated.bands.items()
+    ]
+    note = (
+        "\nThe median is moved by "
+        + " and ".join(
+            f"{_tenths(np.expm1(part.middle), signed=True)} ({name})"
+            for name, part in calibrated.bands.items()
+            if part.middle
+        )
+        + ".\n"
+    )
+    return "\n## Parts of a band\n\n" + _table(("part", "below", "above", "rows"), table) + note
 
 
 def _effects(calibrated: Calibrated) -> str:
@@ -243,42 +282,27 @@ def _effects(calibrated: Calibrated) -> str:
     return "\n" + _table(("effect", "standard deviation (ln)"), rows)
 
 
-def _accelerators(calibrated: Calibrated) -> str:
+def _sources(calibrated: Calibrated) -> str:
+    errors = _errors(calibrated, named=True)
     rows = []
-    for key in sorted({(run.gpu, run.precision, run.kind) for run in calibrated.runs}):
-        chosen = _rows(calibrated, lambda run, key=key: (run.gpu, run.precision, run.kind) == key)  # type: ignore[misc]
-        rows.append([*key, *_score_cells(calibrated, chosen, calibrated.held_out.release_known)])
-    header = ("accelerator", "precision", "kind", *_SCORE_HEADER)
-    return "\n## By accelerator and precision\n\n" + _table(header, rows)
-
-
-def _releases(calibrated: Calibrated) -> str:
-    errors: dict[tuple[str, str], list[float]] = {}
-    for run, error in zip(calibrated.runs, calibrated.held_out.release_known, strict=True):
-        errors.setdefault((run.software, run.kind), []).append(float(error))
-    rows = [
-        [
-            *key,
-            str(len(values)),
-            _tenths(_error(values, 0.5)),
-            _tenths(_error(values, 0.9)),
-            f"{np.mean(values):+.3f}",
-        ]
-        for key, values in sorted(errors.items())
-    ]
-    header = ("software", "kind", "rows", "median", "P90", "mean ln(measured/predicted)")
-    return "\n## By software release\n\n" + _table(header, rows)
-
-
-def _error(values: Sequence[float], quantile: float) -> float:
-    shares: Array = np.abs(np.expm1(-np.array(values)))
-    return float(np.quantile(shares, quantile))
+    for source in sorted({run.left_out_as for run in calibrated.runs}):
+        chosen = _rows(calibrated, lambda run, source=source: run.left_out_as == source)  # type: ignore[misc]
+        found = _score(calibrated, chosen, errors)
+        publisher, _, family = source.rpartition("|")
+        rows.append(
+            [
+                publisher, family, str(found.rows), _tenths(found.median_error), _tenths(found.p90_error),
+                f"{np.mean(errors[chosen]):+.3f}",
+            ]
+        )  # fmt: skip
+    header = ("source", "software", "rows", "median", "P90", "mean ln(measured/predicted)")
+    return "\n## By source, each left out\n\n" + _table(header, rows)
 
 
 def _worst(calibrated: Calibrated, *, shown: int = 12) -> str:
     found = [
         (abs(float(error)), run.id, float(error))
-        for run, error in zip(calibrated.runs, calibrated.held_out.release_known, strict=True)
+        for run, error in zip(calibrated.runs, _errors(calibrated, named=True), strict=True)
     ]
     rows = [[name, f"{error:+.3f}"] for _, name, error in sorted(found, reverse=True)[:shown]]
     return "\n## Farthest from what was measured\n\n" + _table(("run", "ln(measured/predicted)"), rows)

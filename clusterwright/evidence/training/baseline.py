@@ -49,11 +49,11 @@ def residuals(runs: Sequence[Run], shares: Shares) -> Array:
 
 
 def cross_validated(runs: Sequence[Run]) -> Array:
-    """Return ln(measured/predicted) of each run by the median MFU of the runs of other groups."""
+    """Return ln(measured/predicted) of each run by the median MFU of the runs of other sources."""
     errors = np.zeros(len(runs))
-    for group in {run.group for run in runs}:
-        held = [index for index, run in enumerate(runs) if run.group == group]
-        others = [run for run in runs if run.group != group]
+    for source in {run.left_out_as for run in runs}:
+        held = [index for index, run in enumerate(runs) if run.left_out_as == source]
+        others = [run for run in runs if run.left_out_as != source]
         if others:
             shares = {key: share for key, (share, _) in shares_of(others).items()}
             errors[held] = residuals([runs[index] for index in held], shares)

@@ -1,27 +1,30 @@
 """Calibrate on measured runs: numbers, effects, bands and the baseline as files, and a page that judges them.
 
-`python -m clusterwright.evidence.training.calibrate RUNS.csv` writes the shipped files and `docs/accuracy.md`.
+`python -m clusterwright.evidence.training.calibrate RUNS.csv...` writes the shipped files and `docs/accuracy.md`.
 Deterministic: the same runs give the same bytes.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from zlib import crc32
 
 from clusterwright import assets
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import ClusterwrightError
 from clusterwright.evidence.rows import NotExpressed
-from clusterwright.evidence.training import accuracy, baseline, learning, store, validate
-from clusterwright.evidence.training.fitting import DEFAULT
-from clusterwright.evidence.training.learning import Bands, Calibrated
+from clusterwright.evidence.training import accuracy, band_parts, baseline, learning, store
+from clusterwright.evidence.training.learning import Calibrated
 from clusterwright.evidence.training.nodes import measured_nodes
 from clusterwright.evidence.training.runs import Run, read_runs
-from clusterwright.sizing.columns import Array, Tuning
-from clusterwright.sizing.hardware.calibration import band_name, load_calibration
+from clusterwright.sizing.columns import Tuning
+from clusterwright.sizing.hardware.bands import load_bands
+from clusterwright.sizing.hardware.calibration import load_calibration
 
-#: A kind of model on a generation with fewer groups takes the default band.
-FEWEST_GROUPS = 5
+#: Folds of groups; each leaves out an eighth of the groups, of all sources.
+_FOLDS = 8
+#: Of fewer sources no bands are learnt: the shipped ones stay.
+FEWEST_SOURCES = 5
 
 
 def calibrate(runs: Sequence[Run], start: Tuning) -> Calibrated:
@@ -31,42 +34,47 @@ def calibrate(runs: Sequence[Run], start: Tuning) -> Calibrated:
         runs: measured runs.
         start: the priors.
     """
-    held_out = learning.cross_validated(runs, start)
-    unseen = learning.cross_validated(runs, start, fold_of=lambda run: run.generation)
+    folds: dict[str, list[str]] = {
+        "source": [run.left_out_as for run in runs],
+        "generation": [run.generation for run in runs],
+        "vendor": [run.vendor for run in runs],
+        "group": [str(crc32(run.group.encode()) % _FOLDS) for run in runs],
+    }
+    held = {name: learning.cross_validated(runs, start, folds=each) for name, each in folds.items()}
+    rows = [
+        row
+        for name, each in folds.items()
+        for named, errors in ((True, held[name].release_known), (False, held[name].release_unknown))
+        for row in band_parts.left_out(runs, errors, each, named=named)
+    ]
+    shipped = load_bands(assets.root() / "catalog" / "calibration_bands.csv")
     return Calibrated(
         runs=tuple(runs),
         learnt=learning.learn(runs, start),
-        held_out=held_out,
-        unseen_generation=unseen,
-        unseen_release=learning.cross_validated(runs, start, fold_of=lambda run: run.software),
+        held_out=held["source"],
+        unseen_generation=held["generation"],
+        unseen_vendor=held["vendor"],
+        same_sources=held["group"],
         baseline_errors=baseline.cross_validated(runs),
-        plan_bands=bands_of(runs, held_out.release_unknown, unseen.release_unknown, by_stack=True),
-        run_bands=bands_of(runs, held_out.release_known, unseen.release_known, by_stack=False),
+        left_out=tuple(rows),
+        bands=band_parts.fitted(rows) if len(set(folds["source"])) >= FEWEST_SOURCES else shipped,
     )
 
 
-def bands_of(runs: Sequence[Run], errors: Array, unseen: Array, *, by_stack: bool) -> Bands:
-    """Return the band of every kind of model, on every generation with enough groups and on one never measured.
+def read_all(paths: Sequence[Path], catalogue: Catalogue) -> tuple[list[Run], list[NotExpressed]]:
+    """Return the runs of several files that can be learnt from, and the others.
 
-    On a generation also by stack, where it has enough groups and the software is not known.
-
-    Args:
-        runs: measured runs.
-        errors: ln(measured/predicted) with the run's group left out.
-        unseen: with its whole generation left out.
-        by_stack: whether a stack's band is told apart: software differs more between stacks than within one.
+    A run whose layout is not published is predicted with its fastest, and teaches nothing.
     """
-    found = {}
-    named = [(run.kind, band_name(run.kind, run.stack)) if by_stack else (run.kind,) for run in runs]
-    for name in sorted({name for names in named for name in names}):
-        rows = [index for index, names in enumerate(named) if name in names]
-        if name == runs[rows[0]].kind:
-            found[DEFAULT, name] = validate.band([runs[index] for index in rows], unseen[rows])
-        for generation in sorted({runs[index].generation for index in rows}):
-            own = [index for index in rows if runs[index].generation == generation]
-            if len({runs[index].group for index in own}) >= FEWEST_GROUPS:
-                found[generation, name] = validate.band([runs[index] for index in own], errors[own])
-    return found
+    found = [read(path, catalogue) for path in paths]
+    runs = [run for each, _ in found for run in each]
+    skipped = [row for _, rows in found for row in rows]
+    open_ones = [
+        NotExpressed(id=run.id, reason="layout not published: predicted, not learnt from", gpu=run.gpu)
+        for run in runs
+        if not run.laid_out
+    ]
+    return [run for run in runs if run.laid_out], [*skipped, *open_ones]
 
 
 def read(path: Path, catalogue: Catalogue) -> tuple[list[Run], list[NotExpressed]]:
@@ -75,22 +83,22 @@ def read(path: Path, catalogue: Catalogue) -> tuple[list[Run], list[NotExpressed
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Calibrate on the file named by the only argument and write the shipped calibration and its accuracy.
+    """Calibrate on the files that the arguments name and write the shipped calibration and its accuracy.
 
     Returns:
         An exit code.
     """
     from clusterwright.catalog.load import load  # noqa: PLC0415 - only the command needs the whole catalogue
 
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m clusterwright.evidence.training.calibrate RUNS.csv\n")
+    if not arguments:
+        sys.stderr.write("usage: python -m clusterwright.evidence.training.calibrate RUNS.csv...\n")
         return 2
-    path = Path(arguments[0])
+    paths = [Path(argument) for argument in arguments]
     try:
-        runs, skipped = read(path, load())
+        runs, skipped = read_all(paths, load())
         start = load_calibration(assets.root() / "catalog" / "calibration.csv").of(generation="none", stack="none")
         calibrated = calibrate(runs, start.tuning)
-        store.write(assets.root() / "catalog", calibrated, source=path.name)
+        store.write(assets.root() / "catalog", calibrated, source=" ".join(path.name for path in paths))
         page = assets.root() / "docs" / "accuracy.md"
         page.write_text(accuracy.document(calibrated, skipped), encoding="utf-8")
     except ClusterwrightError as error:

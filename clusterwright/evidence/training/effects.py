@@ -13,28 +13,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.evidence.training.runs import Run
-from clusterwright.evidence.training.software import family_of
+from clusterwright.evidence.training.software import kin_of
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.hardware.calibration import effects_of_job
 
 #: Kinds of effects that only a measured run has, since a plan does not know its software.
 SOFTWARE, RELEASE, RELEASE_KIND = "software", "release", "release_kind"
-RELEASE_ACCELERATOR, LATER = "release_accelerator", "later_quarters"
-OF_SOFTWARE = (SOFTWARE, RELEASE, RELEASE_KIND, RELEASE_ACCELERATOR, LATER)
+RELEASE_ACCELERATOR, LATER, LINEAGE = "release_accelerator", "later_quarters", "lineage_generation"
+OF_SOFTWARE = (SOFTWARE, RELEASE, RELEASE_KIND, RELEASE_ACCELERATOR, LATER, LINEAGE)
+#: What the runs of one publisher of one software have in common. It is estimated, so that a large file does not speak
+#: for everyone, and never predicted with: the next run is another publisher's.
+SOURCE = "source"
 #: Deviation of every kind of effect, in ln of tokens per second, and of a single run: those that predict groups of runs
 #: best that were left out (docs/accuracy.md tells how they were found).
 DEVIATIONS = {
-    "accelerator_precision": 0.07,
+    "vendor": 0.15,
+    "accelerator_precision": 0.05,
     "precision_kind": 0.05,
-    "architecture": 0.1,
+    "architecture": 0.05,
     "architecture_accelerator": 0.035,
     SOFTWARE: 0.15,
-    RELEASE: 0.15,
+    LINEAGE: 0.1,
+    RELEASE: 0.1,
     RELEASE_KIND: 0.03,
     RELEASE_ACCELERATOR: 0.04,
-    LATER: 0.05,
+    LATER: 0.03,
+    SOURCE: 0.2,
 }
-NOISE = 0.07
+NOISE = 0.12
 #: The same for a handful of runs of one's own, which are added to what published runs show.
 OWN_DEVIATIONS = {
     "accelerator": 0.1,
@@ -64,22 +70,26 @@ def levels_of(run: Run) -> Levels:
     for each of these quarters, so that neighbouring releases are alike and one that was never measured is as the
     nearest.
     """
-    family = family_of(run.software)
+    kin = kin_of(run.software)
     known = effects_of_job(
+        vendor=run.vendor,
         accelerator=run.accelerator,
         precision=run.precision,
         kind=run.kind,
         architecture=run.architecture,
     )
+    if not run.software:
+        return known
     own = (
-        (SOFTWARE, family),
+        (SOFTWARE, kin.family),
+        *(((LINEAGE, f"{kin.lineage}|{run.generation}"),) if kin.lineage else ()),
         (RELEASE, run.software),
         (RELEASE_KIND, f"{run.software}|{run.kind}"),
         (RELEASE_ACCELERATOR, f"{run.software}|{run.accelerator}"),
     )
     quarter = quarter_of(run.software)
     later = tuple(
-        (LATER, f"{family}|{run.kind}|20{count // 4}Q{count % 4 + 1}")
+        (LATER, f"{kin.family}|{run.kind}|20{count // 4}Q{count % 4 + 1}")
         for count in range((_NEWEST_QUARTER if quarter is None else quarter) + 1, _NEWEST_QUARTER + 1)
     )
     return (*known, *own, *later)
@@ -139,7 +149,7 @@ def estimate(runs: Sequence[Run], errors: Array, *, deviations: Mapping[str, flo
 
 def designs_of(runs: Sequence[Run], deviations: Mapping[str, float]) -> dict[str, Design]:
     """Return the design of every kind of effect that has a deviation."""
-    taken = [levels_of(run) for run in runs]
+    taken = [(*levels_of(run), (SOURCE, run.left_out_as)) for run in runs]
     designs = {}
     for kind, deviation in deviations.items():
         levels = sorted({level for row in taken for name, level in row if name == kind})
@@ -178,6 +188,7 @@ def values_of(designs: Mapping[str, Design], pulls: Array) -> dict[tuple[str, st
     return {
         (kind, level): float(value)
         for kind, design in designs.items()
+        if kind != SOURCE
         for level, value in zip(design.levels, design.deviation**2 * (design.shared.T @ pulls), strict=True)
         if value
     }

@@ -1,19 +1,17 @@
 """All that is learnt from measured runs: numbers per stack and generation, and effects on top of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from clusterwright.evidence.training.band_parts import LeftOut
 from clusterwright.evidence.training.effects import DEVIATIONS, NO_EFFECTS, NOISE, OF_SOFTWARE, Effects, levels_of
 from clusterwright.evidence.training.fitting import DEFAULT, Key, fit
 from clusterwright.evidence.training.predictions import columns_of, predicted_tokens_per_s_per_gpu
 from clusterwright.evidence.training.runs import Run
 from clusterwright.sizing.columns import Array, Tuning, stack
-from clusterwright.sizing.hardware.calibration import Residuals
-
-#: Fewer groups than this leave the default band in charge of a generation.
-FEWEST_GROUPS = 3
+from clusterwright.sizing.hardware.bands import Part
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,21 +68,18 @@ class HeldOut:
     release_unknown: Array
 
 
-def cross_validated(
-    runs: Sequence[Run], start: Tuning, *, fold_of: Callable[[Run], str] = lambda run: run.group
-) -> HeldOut:
+def cross_validated(runs: Sequence[Run], start: Tuning, *, folds: Sequence[str]) -> HeldOut:
     """Return ln(measured/predicted) of each run, predicted from what the runs of other folds teach, and nothing else.
 
     Args:
         runs: measured runs.
         start: the priors.
-        fold_of: names the fold of a run. By default its group: a model on an accelerator in a precision, of which all
-            releases and cluster sizes are left out together.
+        folds: of each run.
     """
     known, unknown = np.zeros(len(runs)), np.zeros(len(runs))
-    folds = np.array([fold_of(run) for run in runs])
+    names = np.array(folds)
     for fold in sorted(set(folds)):
-        held = folds == fold
+        held = names == fold
         others = [run for run, out in zip(runs, held, strict=True) if not out]
         left = [run for run, out in zip(runs, held, strict=True) if out]
         taught = learn(others, start) if others else Learnt(tunings={(DEFAULT, "any"): start}, effects=NO_EFFECTS)
@@ -93,26 +88,24 @@ def cross_validated(
     return HeldOut(release_known=known, release_unknown=unknown)
 
 
-Bands = dict[tuple[str, str], Residuals]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibrated:
-    """What runs teach, and how far off it is on groups of runs that were left out.
+    """What runs teach, and how far off it is on runs that were left out.
 
     Attributes:
-        held_out: ln(measured/predicted) of each run by what the runs of other groups teach; unseen_generation,
-            unseen_release: by what other generations and other releases teach.
-        baseline_errors: the same by a constant MFU, of other groups.
-        plan_bands, run_bands: residuals by (generation or `default`, kind of model, or kind and stack), for a plan,
-            which does not know its software, and for a run whose release was measured.
+        held_out: ln(measured/predicted) of each run by what the other sources teach; unseen_generation, unseen_vendor:
+            by what other generations and other vendors teach; same_sources: by other groups, of which most are of the
+            same sources.
+        baseline_errors: by a constant MFU, of other sources.
+        left_out: the same as `held_out` and the others, with what was known of each run; bands: the parts they give.
     """
 
     runs: tuple[Run, ...]
     learnt: Learnt
     held_out: HeldOut
     unseen_generation: HeldOut
-    unseen_release: HeldOut
+    unseen_vendor: HeldOut
+    same_sources: HeldOut
     baseline_errors: Array
-    plan_bands: Bands
-    run_bands: Bands
+    left_out: tuple[LeftOut, ...]
+    bands: Mapping[str, Part]

@@ -23,7 +23,7 @@ from clusterwright.evidence.training.predictions import RunColumns, columns_of
 from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run, read_measurements
 from clusterwright.evidence.training.software import EAGER, REMATERIALISED, Software
 from clusterwright.sizing.columns import Array, Layouts
-from clusterwright.sizing.hardware.calibration import Residuals
+from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.hardware.software import FSDP_FROM_STAGE
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.training import memory

@@ -2,12 +2,10 @@
 
 Predictions are those of the calibration in use: numbers of the run's generation and stack, and the effects of its
 accelerator, precision, architecture and software release as far as they are known. A release that was never measured
-is as others of its software, with the wider band of plans; a software of which no two releases were measured is as a
-plan, since what one release shows may be its own.
+is as others of its family, and what was never measured widens the band (`sizing.hardware.bands`).
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.evidence.rows import NotExpressed
-from clusterwright.evidence.training import baseline
-from clusterwright.evidence.training.effects import OF_SOFTWARE, RELEASE, levels_of
+from clusterwright.evidence.training import band_parts, baseline
+from clusterwright.evidence.training.effects import levels_of
 from clusterwright.evidence.training.measured_memory import MemoryPrediction, figures
 from clusterwright.evidence.training.predictions import columns_of, fits_memory, predicted_tokens_per_s_per_gpu
 from clusterwright.evidence.training.runs import Run
-from clusterwright.evidence.training.software import family_of
 from clusterwright.sizing.columns import Array, Tuning, stack
-from clusterwright.sizing.hardware.calibration import BAND, BAND_OF_RELEASE, DENSE, EXPERTS, Calibration, Residuals
+from clusterwright.sizing.hardware.bands import band_of
+from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS, Calibration
+from clusterwright.sizing.hardware.residuals import Residuals
 
 WORST_SHOWN = 10
 GIB = 2.0**30
@@ -86,22 +85,14 @@ def predict(runs: Sequence[Run], calibration: Calibration, *, shares: baseline.S
 
 
 class _Numbers:
-    """The calibrated numbers and bands of runs, each looked up once per accelerator, stack and kind of model."""
+    """The calibrated numbers and bands of runs, each looked up once per accelerator and stack."""
 
     def __init__(self, calibration: Calibration) -> None:
-        releases = [name for kind, name in calibration.effects if kind == RELEASE]
-        families = Counter(family_of(name) for name in releases)
-        self._releases = frozenset(releases)
-        self._families = frozenset(name for name, count in families.items() if count > 1)
-        self._effect = calibration.effect
+        self._calibration = calibration
+        self._measured = calibration.measured()
         self._of = cache(
             lambda generation, accelerator, stack: (
                 calibration.of(generation=generation, accelerator=accelerator, stack=stack).tuning
-            )
-        )
-        self._band = cache(
-            lambda generation, kind, stack, quantiles: calibration.band(
-                generation=generation, kind=kind, stack=stack, quantiles=quantiles
             )
         )
 
@@ -111,16 +102,8 @@ class _Numbers:
 
     def band(self, run: Run) -> Residuals:
         """Return the band of a run about the effects that it is known to have."""
-        levels = levels_of(run)
-        measured, plan = (self._band(run.generation, run.kind, run.stack, name) for name in (BAND_OF_RELEASE, BAND))
-        if run.software in self._releases:
-            band = measured
-        elif family_of(run.software) in self._families:
-            band = plan.shifted(measured.p50 - plan.p50)
-        else:
-            band = plan
-            levels = tuple(level for level in levels if level[0] not in OF_SOFTWARE)
-        return band.shifted(self._effect(levels))
+        band = band_of(self._calibration.bands, band_parts.parts_of(run, self._measured))
+        return band.shifted(self._calibration.effect(levels_of(run)))
 
 
 def _per_candidate(runs: Sequence[Run], tunings: Sequence[Tuning]) -> Tuning:

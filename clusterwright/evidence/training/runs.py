@@ -5,8 +5,9 @@ it: the fastest choice that fits into memory.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import InputError
 from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError, read_cells
 from clusterwright.evidence.training.architecture import model_of
-from clusterwright.evidence.training.software import Software, software_of
+from clusterwright.evidence.training.software import Software, family_of, software_of
 from clusterwright.sizing.columns import FULL, SELECTIVE, Array, Device, Layouts, Shape
 from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS, FSDP, MEGATRON, architecture_of
 from clusterwright.sizing.hardware.devices import device_of
@@ -41,6 +42,15 @@ _WORDS_OF_COUNTS = (
 )
 #: What the column `outcome` holds of a layout that was published as too large.
 OUT_OF_MEMORY = "oom"
+#: Layouts that are tried where none is published, with the batch where that is not published either.
+_POWERS_OF_TWO = (1, 2, 4, 8)
+OPEN_BATCH_TOKENS = 4e6
+#: The network of a node in a note; of two that are told with `or`, none.
+_NETWORK = re.compile(r"(?<! or )(?<![\d.])(?:(\d+) ?x ?)?(\d+) Gb/s(?: [\w-]+){0,2} per node")
+_GPUS_OF_NODE = re.compile(r"nodes? of (\d+)\b")
+_BYTES_PER_GIGABIT = 1e9 / 8
+#: A repository and the commit or place in it.
+_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)@")
 _MICRO_BATCHES = (1.0, 2.0, 4.0, 8.0)
 
 
@@ -49,8 +59,10 @@ class Run:
     """One measured run.
 
     Attributes:
-        group: runs of one group are never split between fitting and judging; source: who published it.
-        kind: `dense` or `moe`; accelerator: its id in the catalogue; architecture: what its effect is known by.
+        group: runs of one group are never split between fitting and judging; source: who published it, and publisher:
+            the repository or site, where the row names one.
+        kind: `dense` or `moe`; vendor, accelerator: its maker and its id in the catalogue;
+            architecture: what its effect is known by.
         candidates: the layout, or several where the source leaves something open.
         tokens_per_s_per_gpu: measured, NaN where only memory is published; mfu: of the peak in its precision, with full
             attention.
@@ -64,12 +76,14 @@ class Run:
     id: str
     group: str
     source: str
+    publisher: str
     gpu: str
     precision: str
     software: str
     generation: str
     stack: str
     kind: str
+    vendor: str
     accelerator: str
     architecture: str
     gpus: float
@@ -86,6 +100,16 @@ class Run:
     sharding_open: bool
     selective: bool
     known: Software | None
+
+    @property
+    def left_out_as(self) -> str:
+        """Return what is left out as a whole where sources are: its publisher's runs of one family of software."""
+        return f"{self.publisher or self.source}|{family_of(self.software)}"
+
+    @property
+    def laid_out(self) -> bool:
+        """Tell whether its tensor and pipeline sizes are published."""
+        return len({(one.tp, one.pp) for one in self.candidates}) == 1
 
     @property
     def plain(self) -> bool:
@@ -160,7 +184,7 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
     spoken = next((name for name in SPOKEN_PRECISIONS if precision.startswith(name)), None)
     if spoken is None:
         raise NotPublishedError(f"precision {row.text('precision')}")
-    node = nodes[row.text("gpu")]
+    node = _with_network(row, nodes[row.text("gpu")])
     model = model_of(row, known)
     try:
         device = device_of(node, precision=spoken)
@@ -171,7 +195,7 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
     device_gib = row.number("device_mem_gib", 0.0)
     out_of_memory = row.text("outcome").lower() == OUT_OF_MEMORY
     # Of a run whose batch is not published memory is predicted, and no throughput.
-    timed = bool(measured) and (_sharded(row) or bool(row.text("global_batch")))
+    timed = bool(measured) and (_sharded(row) or bool(row.text("global_batch")) or not row.text("tp"))
     has_memory = bool(gib) or out_of_memory
     candidates = candidates_of(row, model, shape, timed=timed or not has_memory)
     if not measured and not has_memory:
@@ -182,12 +206,14 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
         id=row.text("id"),
         group=row.text("group") or row.text("id"),
         source=row.text("source"),
+        publisher=_publisher(row),
         gpu=row.text("gpu"),
         precision=precision,
         software=row.text("software"),
         generation=node.accelerator.generation,
         stack=FSDP if _sharded(row) else MEGATRON,
         kind=EXPERTS if model.experts else DENSE,
+        vendor=node.accelerator.vendor,
         accelerator=node.accelerator.id,
         architecture=architecture_of(model),
         gpus=float(gpus),
@@ -205,6 +231,26 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
         selective=row.text("recompute") == "selective",
         known=software_of(row.text("software"), spoken),
     )
+
+
+def _with_network(row: Cells, node: NodeType) -> NodeType:
+    """Return the node with the network that the row states, else with that of its accelerator's usual nodes.
+
+    Stated is the column `network_gbit_per_s_per_node`, or a note like `4 x 100 Gb/s per node`.
+    """
+    stated = row.number("network_gbit_per_s_per_node", 0.0)
+    if not stated and (found := _NETWORK.search(row.text("notes"))):
+        stated = float(found[1] or 1) * float(found[2])
+    if not stated:
+        return node
+    of = _GPUS_OF_NODE.search(row.text("notes"))
+    gpus = int(of[1]) if of else node.gpus
+    return replace(node, network_bytes_per_s_per_gpu_one_way=stated * _BYTES_PER_GIGABIT / gpus)
+
+
+def _publisher(row: Cells) -> str:
+    found = _REPOSITORY.match(row.text("source_url_or_path"))
+    return found[1] if found else row.text("source")
 
 
 def _counted(row: Cells) -> str:
@@ -229,10 +275,12 @@ def candidates_of(row: Cells, model: Model, shape: Shape, *, timed: bool = True)
         timed: whether its throughput is predicted, which needs its batch; its memory does not.
 
     Raises:
-        NotPublishedError: a parallel size is not stated; WrongCellError: the sizes do not divide what they split.
+        NotPublishedError: no layout divides the run; WrongCellError: the sizes do not divide what they split.
     """
     sharded = _sharded(row)
-    tp, pp, cp = row.whole("tp", 1 if sharded else None), row.whole("pp", 1), row.whole("cp", 1)
+    if not row.text("tp") and not sharded:
+        return _open_layouts(row, model, shape)
+    tp, pp, cp = row.whole("tp", 1), row.whole("pp", 1), row.whole("cp", 1)
     gpus = row.whole("n_gpus")
     ranks = gpus / (tp * pp * cp)
     if ranks % 1:
@@ -272,6 +320,30 @@ def candidates_of(row: Cells, model: Model, shape: Shape, *, timed: bool = True)
         )
         for size, vpp, mode in product(sizes, chunks, recomputation)
     )
+
+
+def _open_layouts(row: Cells, model: Model, shape: Shape) -> tuple[Layouts, ...]:
+    """Return what a run whose layout is not published may have run with: powers of two of tensor and pipeline size.
+
+    A batch that is not published either is `OPEN_BATCH_TOKENS`.
+    """
+    gpus = row.whole("n_gpus")
+    found: list[Layouts] = []
+    stated_pp = row.whole("pp", 0, least=0)
+    for tp, pp in product(_POWERS_OF_TWO, [stated_pp] if stated_pp else _POWERS_OF_TWO):
+        ranks = gpus / (tp * pp * row.whole("cp", 1))
+        if ranks % 1 or model.heads % tp or trained_layers(model) % pp:
+            continue
+        tokens = OPEN_BATCH_TOKENS / float(shape.sequence)
+        batch = row.whole("global_batch", int(ranks) * max(1, round(tokens / ranks)))
+        cells = {**row.cells, "tp": str(tp), "pp": str(pp), "vpp": row.text("vpp") or "1", "global_batch": str(batch)}
+        try:
+            found += candidates_of(replace(row, cells=cells), model, shape)
+        except WrongCellError:
+            continue
+    if not found:
+        raise NotPublishedError("tp is not published, and no power of two divides the run")
+    return tuple(found)
 
 
 def _expert_sizes(row: Cells, model: Model, *, ranks: int, tp: int) -> tuple[int, int]:

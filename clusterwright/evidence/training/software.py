@@ -1,6 +1,11 @@
-"""What is known of the software of measured runs: `catalog/calibration_software.csv`."""
+"""What is known of the software of measured runs: `catalog/calibration_software.csv`, `catalog/software_families.csv`.
+
+A name is looked up as it is, and then without its release (`NeMo 25.04` is `NeMo`, `Megatron-LM (PAI)` stays what it
+is): never by how it begins.
+"""
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -38,16 +43,53 @@ class Software:
     logit_bytes: float | None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kin:
+    """What software is alike: the family of a name, and the lineage of that (`megatron`, `xla`, `eager`, ...)."""
+
+    family: str
+    lineage: str
+
+
+#: What names the release: words with a digit, of development versions, and brackets with a digit; what comes after a
+#: comma or a slash is another library.
+_RELEASE = re.compile(r"\([^)]*\d[^)]*\)|\S*\d\S*|\bdev\b")
+_OTHER_LIBRARY = re.compile(r",| / ")
+
+
+def named(release: str) -> str:
+    """Return a software's name without the words that say its release."""
+    own = _OTHER_LIBRARY.split(release)[0]
+    return " ".join(_RELEASE.sub(" ", own).split()) or release
+
+
+def kin_of(release: str) -> Kin:
+    """Return the family and lineage of a release; of one that no table names, its own name and no lineage."""
+    kin, name = _kin(), named(release)
+    return kin.get(release) or kin.get(name) or Kin(family=name, lineage="")
+
+
 def family_of(release: str) -> str:
-    """Return a software without its release."""
-    return release.split(" ", maxsplit=1)[0].split("/", maxsplit=1)[0]
+    """Return the family of a release."""
+    return kin_of(release).family
 
 
 def software_of(release: str, precision: str) -> Software | None:
-    """Return what is known of a release in a precision: of itself, else of its family; None where nothing is."""
+    """Return what is known of a release in a precision: of itself, of its name, else of its family; else None."""
     known = _known()
-    keys = ((name, in_precision) for name in (release, family_of(release)) for in_precision in (precision, ANY))
+    names = (release, named(release), family_of(release))
+    keys = ((name, in_precision) for name in names for in_precision in (precision, ANY))
     return next((known[key] for key in keys if key in known), None)
+
+
+@cache
+def _kin() -> Mapping[str, Kin]:
+    path = assets.root() / "catalog" / "software_families.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {row["name"]: Kin(family=row["family"], lineage=row["lineage"]) for row in csv.DictReader(file)}
+    except (OSError, KeyError) as error:
+        raise ClusterwrightError(f"cannot read {path.name}: {error}", help="install Clusterwright again") from error
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The files of a calibration: numbers and bands, effects, and the baseline."""
+"""The files of a calibration: numbers, effects, bands, and the baseline."""
 
 import csv
 import io
@@ -8,12 +8,13 @@ from pathlib import Path
 from clusterwright import assets
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.evidence.training import baseline
-from clusterwright.evidence.training.effects import RELEASE, Effects, levels_of
+from clusterwright.evidence.training.effects import RELEASE, SOFTWARE, Effects, levels_of
 from clusterwright.evidence.training.fitting import PRIORS
 from clusterwright.evidence.training.learning import Calibrated
 from clusterwright.evidence.training.probe_facts import Fact
 from clusterwright.evidence.training.runs import Run
-from clusterwright.sizing.hardware.calibration import BAND, BAND_OF_RELEASE, COLUMNS, EFFECT_COLUMNS, FSDP, MEGATRON
+from clusterwright.sizing.hardware import bands
+from clusterwright.sizing.hardware.calibration import COLUMNS, EFFECT_COLUMNS, FSDP, MEGATRON
 
 _FITTED, _MEASURED = "fitted", "measured"
 #: Runs from which on a number that is fitted to a generation and stack goes before one measured by a probe: fitted to
@@ -30,8 +31,9 @@ _UNITS = {
     "grouped_efficiency": "ratio",
     "scale_up_latency_s": "s",
 }
-#: Smaller effects than this, in ln, are left out of the file, but for releases: they tell which were measured.
+#: Smaller effects than this, in ln, are left out of the file, but for those that tell what was measured.
 _SMALLEST = 5e-4
+_TELLING = (RELEASE, SOFTWARE, "vendor", "accelerator_precision")
 
 
 def number_rows(calibrated: Calibrated, *, source: str) -> list[dict[str, str]]:
@@ -48,19 +50,6 @@ def number_rows(calibrated: Calibrated, *, source: str) -> list[dict[str, str]]:
             )
             for name in PRIORS
         ]  # fmt: skip
-    told = "of runs whose group was left out, software release "
-    for prefix, bands, note in (
-        (BAND, calibrated.plan_bands, told + "unknown"),
-        (BAND_OF_RELEASE, calibrated.run_bands, told + "known"),
-    ):
-        for (generation, kind), band in sorted(bands.items()):
-            rows += [
-                _row(
-                    (generation, kind, f"{prefix}_{name}"), float(getattr(band, name)), unit="ln", rows=band.rows,
-                    source=source, note=note,
-                )
-                for name in ("p10", "p50", "p90")
-            ]  # fmt: skip
     return rows
 
 
@@ -86,7 +75,7 @@ def effect_rows(effects: Effects, runs: Sequence[Run], *, source: str) -> list[d
     return [
         dict(zip(EFFECT_COLUMNS, (*level, f"{value:.4f}", "ln", str(counts.get(level, 0)), source), strict=True))
         for level, value in sorted(effects.values.items())
-        if abs(value) >= _SMALLEST or level[0] == RELEASE
+        if abs(value) >= _SMALLEST or level[0] in _TELLING
     ]
 
 
@@ -95,6 +84,20 @@ def baseline_rows(runs: Sequence[Run], *, source: str) -> list[dict[str, str]]:
     return [
         dict(zip(baseline.COLUMNS, (*key, f"{share:.4f}", str(count), source), strict=True))
         for key, (share, count) in baseline.shares_of(runs).items()
+    ]
+
+
+def band_rows(calibrated: Calibrated, *, source: str) -> list[dict[str, str]]:
+    """Return the rows of `calibration_bands.csv`."""
+    return [
+        dict(
+            zip(
+                bands.COLUMNS,
+                (name, *(f"{value:.3f}" for value in (part.low, part.middle, part.high)), str(part.rows), source),
+                strict=True,
+            )
+        )
+        for name, part in calibrated.bands.items()
     ]
 
 
@@ -118,6 +121,7 @@ def write(folder: Path, calibrated: Calibrated, *, source: str) -> tuple[Path, .
     texts = {
         own: replaced(base.read_text(encoding="utf-8"), number_rows(calibrated, source=source)),
         folder / "calibration_effects.csv": _text(EFFECT_COLUMNS, effect_rows(learnt.effects, runs, source=source)),
+        folder / "calibration_bands.csv": _text(bands.COLUMNS, band_rows(calibrated, source=source)),
         folder / "baseline_mfu.csv": _text(baseline.COLUMNS, baseline_rows(runs, source=source)),
     }
     for path, text in texts.items():

@@ -7,7 +7,7 @@ import numpy as np
 
 from clusterwright.evidence.training.runs import Run, group_sizes
 from clusterwright.sizing.columns import Array
-from clusterwright.sizing.hardware.calibration import Residuals
+from clusterwright.sizing.hardware.residuals import Residuals
 
 #: Share of new runs below and above the band.
 OUTSIDE = 0.1

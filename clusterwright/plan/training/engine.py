@@ -29,6 +29,7 @@ from clusterwright.plan.record import (
 from clusterwright.plan.training.job import front_of, training_job
 from clusterwright.plan.training.loading import waiting
 from clusterwright.plan.training.reliability import goodputs_by_capacity, spot_assumption
+from clusterwright.plan.training.unmeasured import unmeasured
 from clusterwright.plan.training.without_effect import without_effect
 from clusterwright.sizing.records.job import TrainingJob, TrainingPoint
 from clusterwright.sizing.records.point import SizedPoint
@@ -83,8 +84,13 @@ class TrainingEngine:
         return waiting(blueprint, training_option(option))
 
     def warnings(self, blueprint: Blueprint, options: Sequence[Option]) -> tuple[Finding, ...]:
-        """Return a warning for every key of checkpoints, data and failures that changes nothing."""
-        return tuple(without_effect(blueprint, [training_option(option) for option in options]))
+        """Return a warning for every key that changes nothing, and for every accelerator that was never measured."""
+        trained_on = [training_option(option) for option in options]
+        facts = self.facts
+        return (
+            *without_effect(blueprint, trained_on),
+            *unmeasured(self.job, trained_on, catalogue=facts.catalogue, calibration=facts.calibration),
+        )
 
     def useful_share(self, point: SizedPoint) -> float:
         """Return the goodput of a size as it was planned."""

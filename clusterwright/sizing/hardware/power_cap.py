@@ -10,7 +10,7 @@ from math import hypot, log
 
 from clusterwright.catalog.power_caps import check_cap, exponents
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing.hardware.calibration import Residuals
+from clusterwright.sizing.hardware.residuals import Residuals
 
 
 def speed_share(node: NodeType) -> float:

@@ -7,7 +7,8 @@ import numpy as np
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Device, Layouts, Shape, stack, take
 from clusterwright.sizing.feeding import feed as data_feed
-from clusterwright.sizing.hardware.calibration import Residuals, StackCalibration
+from clusterwright.sizing.hardware.calibration import StackCalibration
+from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.records.job import (
     Front,
     Layout,
