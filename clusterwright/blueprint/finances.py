@@ -19,6 +19,11 @@ from clusterwright.blueprint.uncertain import PricePath, UncertainBand
 _OF_EQUIPMENT = ("resale_fraction", "resale_by_age", "resale_decay", "building_depreciation")
 
 
+def _default(name: str) -> object:
+    """Return what a field of an owner is that nobody writes."""
+    return Owner.model_fields[name].get_default(call_default_factory=True, validated_data={})
+
+
 class Housing(Owner):
     """One place: every value of `tco.owner` that is another one there."""
 
@@ -30,7 +35,8 @@ class Housing(Owner):
     @model_validator(mode="after")
     def _of_a_place(self) -> "Housing":
         for name in _OF_EQUIPMENT:
-            if name in self.model_fields_set:
+            # A plan that is read again has every field, those that nobody wrote at their defaults.
+            if name in self.model_fields_set and getattr(self, name) != _default(name):
                 raise PydanticCustomError(
                     "choice",
                     "{name} is the same in every place",

@@ -10,6 +10,8 @@ import pytest
 
 from clusterwright.actual import reconcile
 from clusterwright.actual.reconcile import _because, _calendar_months, _count, _Sum, _variance
+from clusterwright.blueprint.finances import Housing
+from clusterwright.blueprint.quantities import IN_SI
 from clusterwright.errors import InputError
 from clusterwright.finance import charges
 from clusterwright.finance.charge_streams import _name_of, _paid_ahead_of
@@ -115,6 +117,15 @@ def test_a_loan_is_paid_back_by_the_same_amount_each_month(monkeypatch: pytest.M
     )
     assert found.usd_per_month == pytest.approx(1000 * 0.005 / (1 - 1.005**-36))
     assert found.interest_usd == pytest.approx(36 * found.usd_per_month - 1000)
+
+
+def test_a_place_of_a_written_plan_is_read_again() -> None:
+    """A plan writes every field of a place; only one that differs from its default was said of the place."""
+    written = Housing.model_validate({"pue": 1.6})
+    again = Housing.model_validate_json(written.model_dump_json(), strict=True, context=IN_SI)
+    assert again == written
+    with pytest.raises(ValueError, match="resale_fraction is the same in every place"):
+        Housing.model_validate({"resale_fraction": 0.2})
 
 
 def test_a_contract_without_a_commitment_commits_to_nothing() -> None:
