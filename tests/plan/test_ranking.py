@@ -288,7 +288,7 @@ def test_every_ranked_row_says_how_it_is_planned_again() -> None:
 
 def test_the_first_page_names_the_quantities_of_the_answer() -> None:
     """A run that is paid whole has no band of two equal ends; the horizon is the present value of the answer."""
-    plan = plan_of()
+    plan = plan_of(LESS_SURE)
     found = finances(plan, PriceBook.open(), draws=10, seed=1)
     run, horizon, payback, sure = figures(plan, found)
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
