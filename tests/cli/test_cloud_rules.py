@@ -74,16 +74,17 @@ def test_stack_is_not_written_of_what_cannot_be(command: Command, tmp_path: Path
     assert "error[ADR001]" in ended.err
 
 
-def test_warnings_change_no_exit_code(command: Command, tmp_path: Path) -> None:
-    """They are shown on stderr in the blueprint's text, and are in the plan's JSON."""
+def test_warnings_stand_beside_a_plan(command: Command, tmp_path: Path) -> None:
+    """They are shown on stderr in the blueprint's text, and are in the JSON; the place has no prices, hence the 3."""
     path = _write(tmp_path, ("us-east-1", "us-gov-east-1"))
     path.write_text(path.read_text() + "data: {local_nvme: 30 TB}\n")
     ended = command("plan", path, "--json")
-    assert ended.code == 0
+    assert ended.code == 3
     assert [warning["id"] for warning in json.loads(ended.out)["warnings"]] == ["PLC002", "EFF003"]
     assert "warning[PLC002]: the only source, cfn-lint 1.58.0, does not list p5.48xlarge" in ended.err
     assert "cloud.yaml:13:13\n" in ended.err
-    assert "error" not in ended.err
+    (error,) = [line for line in ended.err.splitlines() if line.startswith("error")]
+    assert error.startswith("error: no way has all its prices on ")
 
 
 def test_check_counts_warnings(command: Command, tmp_path: Path) -> None:
