@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Identifier, Section
 from clusterwright.blueprint.multiples import MustBe
 from clusterwright.blueprint.quantities import Count
@@ -188,6 +189,11 @@ class Train(Section):
     sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
     global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
     precision: Precision = Field("bf16", description=_PRECISION)
+    framework: Annotated[str, Field(max_length=100), AfterValidator(names.plain)] = Field(
+        "",
+        description="training software, with its release where known: Megatron-LM, NeMo 26.02, torchtitan, MaxText; "
+        "narrows the band where it was measured, widens it where not; the median of those measured by default",
+    )
     optimizer: Literal["adam", "adam-bf16", "adafactor", "muon"] = Field(
         "adam", description="adam: fp32 moments; adam-bf16: bf16 moments; muon: orthogonalised momentum for matrices"
     )

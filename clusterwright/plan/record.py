@@ -102,6 +102,7 @@ class TrainingWorkload(WorkloadSummary):
         flop_per_token: training FLOPs per token, forward and backward, with full (not causal) attention, the convention
             of `mfu`.
         optimizer: by which weights are updated, see `sizing.optimizers`.
+        framework: training software as the blueprint names it, empty where it names none.
     """
 
     unit: ClassVar[WorkUnit] = WorkUnit(name="run", plural="runs")
@@ -111,11 +112,13 @@ class TrainingWorkload(WorkloadSummary):
     sequence_length: int
     global_batch_sequences: int
     optimizer: str = "adam"
+    framework: str = ""
 
     @property
     def amount_text(self) -> str:
-        """The tokens of a run."""
-        return f"{self.tokens / 1e9:,.0f} B tokens"
+        """The tokens of a run, and the software where it is named."""
+        under = f" under {self.framework}" if self.framework else ""
+        return f"{self.tokens / 1e9:,.0f} B tokens{under}"
 
     @property
     def unit_tokens(self) -> float:

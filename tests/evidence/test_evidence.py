@@ -30,7 +30,7 @@ from clusterwright.evidence.training.nodes import measured_nodes
 from clusterwright.evidence.training.predictions import columns_of, predicted_tokens_per_s_per_gpu
 from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run, read_runs
 from clusterwright.sizing.columns import Array, Tuning
-from clusterwright.sizing.hardware import bands
+from clusterwright.sizing.hardware import bands, training_software
 from clusterwright.sizing.hardware.calibration import MEGATRON, load_calibration
 from clusterwright.sizing.hardware.residuals import Residuals
 
@@ -135,7 +135,7 @@ def test_effects_are_found_and_shrunk(runs: list[Run]) -> None:
 
     def of(software: str) -> float:
         levels = effects.levels_of(replace(known[0], software=software))
-        return found.of(tuple(level for level in levels if level[0] in effects.OF_SOFTWARE))
+        return found.of(tuple(level for level in levels if level[0] in training_software.OF_SOFTWARE))
 
     assert of("new 1.0") - of("old 1.0") == pytest.approx(np.log(1.2), abs=0.03)
     assert 0 <= of("odd 1.0") < 0.2
@@ -147,7 +147,7 @@ def test_a_release_of_a_later_quarter_is_as_the_newest(runs: list[Run]) -> None:
     dated = {"NeMo 25.04": -0.3, "NeMo 25.06": -0.3, "NeMo 26.02": 0.0, "NeMo 26.08": 0.0}
     known = [replace(run, software=list(dated)[index % 4], kind="moe") for index, run in enumerate(runs[:60])]
     errors = np.array([dated[run.software] for run in known])
-    found = effects.estimate(known, errors, deviations={effects.LATER: 0.1}, noise=0.05)
+    found = effects.estimate(known, errors, deviations={training_software.LATER: 0.1}, noise=0.05)
     of = {
         name: found.of(effects.levels_of(replace(known[0], software=name)))
         for name in (*dated, "NeMo 25.09", "NeMo 25.11", "NeMo 26.11", "Megatron-LM 2025")
@@ -156,7 +156,7 @@ def test_a_release_of_a_later_quarter_is_as_the_newest(runs: list[Run]) -> None:
     assert of["NeMo 26.08"] - of["NeMo 25.04"] == pytest.approx(0.3, abs=0.05)
     assert of["NeMo 25.04"] < of["NeMo 25.09"] < of["NeMo 25.11"] < of["NeMo 26.02"]
     names = ("NeMo 25.x", "NeMo dev 2024", "NeMo 26.06.01", "Megatron-LM 0.14")
-    assert [effects.quarter_of(name) for name in names] == [4 * 25 + 2, 4 * 24 + 2, 4 * 26 + 1, None]
+    assert [training_software.quarter_of(name) for name in names] == [4 * 25 + 2, 4 * 24 + 2, 4 * 26 + 1, None]
 
 
 def test_the_baseline_is_the_median_share_of_the_peak_of_other_groups(runs: list[Run]) -> None:

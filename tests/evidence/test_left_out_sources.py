@@ -12,9 +12,9 @@ from clusterwright.evidence.training import band_parts, baseline, effects, learn
 from clusterwright.evidence.training.band_parts import LeftOut
 from clusterwright.evidence.training.nodes import measured_nodes
 from clusterwright.evidence.training.runs import OPEN_BATCH_TOKENS, Run, read_runs
-from clusterwright.evidence.training.software import kin_of, named, software_of
 from clusterwright.sizing.hardware import bands
 from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.training_software import kin_of, named, software_of
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 START = load_calibration().of(generation="none", stack="none").tuning

@@ -15,8 +15,8 @@ from clusterwright.evidence.training import measured_memory
 from clusterwright.evidence.training.measured_memory import MemoryPrediction, figures, fit_probability, predict
 from clusterwright.evidence.training.nodes import measured_nodes
 from clusterwright.evidence.training.runs import Run, read_measurements, read_runs
-from clusterwright.evidence.training.software import software_of
 from clusterwright.sizing.hardware.residuals import Residuals
+from clusterwright.sizing.hardware.training_software import software_of
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_memory.csv"
 BAND = Residuals(p10=-0.2, p50=0.05, p90=0.3, rows=10)

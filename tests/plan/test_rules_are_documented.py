@@ -49,3 +49,13 @@ def test_every_rule_of_fine_tuning_is_in_its_table() -> None:
     }
     table = re.findall(r"^\| `(FTN\d{3})` \|", (assets.root() / "docs" / "finetuning.md").read_text(), re.M)
     assert sorted(table) == sorted(code)
+
+
+def test_every_rule_of_evidence_is_in_its_table() -> None:
+    """Ids of missing evidence in the code, and those of the table in docs/independent.md, are the same."""
+    package = assets.root() / "clusterwright"
+    code = {
+        found for path in (package / "plan").rglob("*.py") for found in re.findall(r'"(EVD\d{3})"', path.read_text())
+    }
+    table = re.findall(r"^\| `(EVD\d{3})` \|", (assets.root() / "docs" / "independent.md").read_text(), re.M)
+    assert sorted(table) == sorted(code)

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.evidence.training.runs import Run
-from clusterwright.evidence.training.software import family_of, kin_of
 from clusterwright.evidence.training.validate import weighted_quantile
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.hardware.bands import (
-    EAGER,
     EVERY,
     PARTS,
     UNNAMED,
@@ -23,14 +21,13 @@ from clusterwright.sizing.hardware.bands import (
     Part,
     shape_parts,
 )
+from clusterwright.sizing.hardware.training_software import family_of, software_parts
 
 #: Quantile of each side: a tenth lies beyond it.
 QUANTILE = 0.9
 #: Of a part, in ln: what each step of the search tries, and how often it goes through all parts.
 _STEPS = (0.16, 0.08, 0.04, 0.02, 0.01, 0.005)
 _ROUNDS = 8
-#: Lineages of software that run operation by operation, without a compiler or fused kernels of their own.
-EAGER_LINEAGES = ("eager", "deepspeed")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,16 +53,12 @@ def measured_of(runs: Sequence[Run]) -> Measured:
 
 def parts_of(run: Run, measured: Measured, *, named: bool = True) -> tuple[str, ...]:
     """Return the parts of a run's band, by what was measured; `named` tells whether its software may be used."""
-    software = run.software if named else ""
-    kin = kin_of(software)
-    eager = software and kin.lineage in EAGER_LINEAGES
     return (
         *measured.hardware_parts(accelerator=run.accelerator, generation=run.generation, vendor=run.vendor),
-        *measured.software_parts(release=software, family=kin.family),
+        *software_parts(run.software if named else "", measured),
         *shape_parts(
             experts=bool(run.model.experts), hidden=run.model.hidden, sequence_length=int(float(run.shape.sequence))
         ),
-        *((EAGER,) if eager else ()),
     )
 
 

@@ -6,21 +6,24 @@ that a release or an accelerator that was never measured simply has none. Hender
 estimation and prediction under a selection model"; Robinson 1991, "That BLUP is a good thing".
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from clusterwright.evidence.training.runs import Run
-from clusterwright.evidence.training.software import kin_of
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.hardware.calibration import effects_of_job
+from clusterwright.sizing.hardware.training_software import (
+    LATER,
+    LINEAGE,
+    RELEASE,
+    RELEASE_ACCELERATOR,
+    RELEASE_KIND,
+    SOFTWARE,
+    effects_of_software,
+)
 
-#: Kinds of effects that only a measured run has, since a plan does not know its software.
-SOFTWARE, RELEASE, RELEASE_KIND = "software", "release", "release_kind"
-RELEASE_ACCELERATOR, LATER, LINEAGE = "release_accelerator", "later_quarters", "lineage_generation"
-OF_SOFTWARE = (SOFTWARE, RELEASE, RELEASE_KIND, RELEASE_ACCELERATOR, LATER, LINEAGE)
 #: What the runs of one publisher of one software have in common. It is estimated, so that a large file does not speak
 #: for everyone, and never predicted with: the next run is another publisher's.
 SOURCE = "source"
@@ -54,23 +57,12 @@ OWN_NOISE = 0.06
 #: Noise of single runs is taken as Student's t with these degrees of freedom, so that odd runs count less.
 _FREEDOM = 3.0
 _REWEIGHTINGS = 6
-#: Releases named by year and month (24.07, 25.x) belong to a quarter; later quarters have added speed up to this one,
-#: and a release after it counts as of this one.
-_NEWEST_QUARTER = 4 * 26 + 2
-_CALENDAR = re.compile(r"\S+ (2\d)\.(0[1-9]|1[0-2]|x)\b")
-_DEVELOPMENT = re.compile(r"\S+ dev 20(2\d)\b")
 
 Levels = tuple[tuple[str, str], ...]
 
 
 def levels_of(run: Run) -> Levels:
-    """Return the (kind, level) of every effect that a run takes part in.
-
-    A release named by year and month lacks what later quarters have added to its family and kind of model: one level
-    for each of these quarters, so that neighbouring releases are alike and one that was never measured is as the
-    nearest.
-    """
-    kin = kin_of(run.software)
+    """Return the (kind, level) of every effect that a run takes part in."""
     known = effects_of_job(
         vendor=run.vendor,
         accelerator=run.accelerator,
@@ -78,34 +70,8 @@ def levels_of(run: Run) -> Levels:
         kind=run.kind,
         architecture=run.architecture,
     )
-    if not run.software:
-        return known
-    own = (
-        (SOFTWARE, kin.family),
-        *(((LINEAGE, f"{kin.lineage}|{run.generation}"),) if kin.lineage else ()),
-        (RELEASE, run.software),
-        (RELEASE_KIND, f"{run.software}|{run.kind}"),
-        (RELEASE_ACCELERATOR, f"{run.software}|{run.accelerator}"),
-    )
-    quarter = quarter_of(run.software)
-    later = tuple(
-        (LATER, f"{kin.family}|{run.kind}|20{count // 4}Q{count % 4 + 1}")
-        for count in range((_NEWEST_QUARTER if quarter is None else quarter) + 1, _NEWEST_QUARTER + 1)
-    )
-    return (*known, *own, *later)
-
-
-def quarter_of(software: str) -> int | None:
-    """Return the quarter of a release that is named by year and month, counted from 2000; None of any other.
-
-    `25.x` and `dev 2024` are taken for the middle of their year.
-    """
-    if found := _CALENDAR.match(software):
-        month = 7 if found[2] == "x" else int(found[2])
-        return 4 * int(found[1]) + (month - 1) // 3
-    if found := _DEVELOPMENT.match(software):
-        return 4 * int(found[1]) + 2
-    return None
+    own = effects_of_software(run.software, kind=run.kind, accelerator=run.accelerator, generation=run.generation)
+    return (*known, *own)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.evidence.training.band_parts import LeftOut
-from clusterwright.evidence.training.effects import DEVIATIONS, NO_EFFECTS, NOISE, OF_SOFTWARE, Effects, levels_of
+from clusterwright.evidence.training.effects import DEVIATIONS, NO_EFFECTS, NOISE, Effects, levels_of
 from clusterwright.evidence.training.fitting import DEFAULT, Key, fit
 from clusterwright.evidence.training.predictions import columns_of, predicted_tokens_per_s_per_gpu
 from clusterwright.evidence.training.runs import Run
 from clusterwright.sizing.columns import Array, Tuning, stack
 from clusterwright.sizing.hardware.bands import Part
+from clusterwright.sizing.hardware.training_software import OF_SOFTWARE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,10 +21,10 @@ from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, ClusterwrightError
 from clusterwright.evidence.training import validate
 from clusterwright.evidence.training.predictions import RunColumns, columns_of
 from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run, read_measurements
-from clusterwright.evidence.training.software import EAGER, REMATERIALISED, Software
 from clusterwright.sizing.columns import Array, Layouts
 from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.hardware.software import FSDP_FROM_STAGE
+from clusterwright.sizing.hardware.training_software import EAGER, REMATERIALISED, Software
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.training import memory
 from clusterwright.sizing.training.practice import (

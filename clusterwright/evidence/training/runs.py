@@ -18,10 +18,10 @@ from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import InputError
 from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError, read_cells
 from clusterwright.evidence.training.architecture import model_of
-from clusterwright.evidence.training.software import Software, family_of, software_of
 from clusterwright.sizing.columns import FULL, SELECTIVE, Array, Device, Layouts, Shape
 from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS, FSDP, MEGATRON, architecture_of
 from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.training_software import Software, family_of, software_of
 from clusterwright.sizing.model.shapes import shape_of, trained_layers
 from clusterwright.sizing.training.parallel_sizes import divisors
 from clusterwright.workload.transformer import training_flops_per_token

@@ -8,13 +8,14 @@ from pathlib import Path
 from clusterwright import assets
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.evidence.training import baseline
-from clusterwright.evidence.training.effects import RELEASE, SOFTWARE, Effects, levels_of
+from clusterwright.evidence.training.effects import Effects, levels_of
 from clusterwright.evidence.training.fitting import PRIORS
 from clusterwright.evidence.training.learning import Calibrated
 from clusterwright.evidence.training.probe_facts import Fact
 from clusterwright.evidence.training.runs import Run
 from clusterwright.sizing.hardware import bands
 from clusterwright.sizing.hardware.calibration import COLUMNS, EFFECT_COLUMNS, FSDP, MEGATRON
+from clusterwright.sizing.hardware.training_software import RELEASE, SOFTWARE
 
 _FITTED, _MEASURED = "fitted", "measured"
 #: Runs from which on a number that is fitted to a generation and stack goes before one measured by a probe: fitted to

@@ -133,6 +133,7 @@ class TrainingEngine:
             global_batch_sequences=train.global_batch,
             precision=train.precision,
             optimizer=train.optimizer,
+            framework=train.framework,
             architecture=model,
             # Its name alone: the same blueprint gives the same plan wherever it lies.
             model_file=PurePath(train.model.config).name if isinstance(train.model, ModelFile) else "",

@@ -27,6 +27,7 @@ def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
         sequence_length=workload.sequence_length,
         global_batch_sequences=workload.global_batch,
         precision=workload.precision,
+        framework=workload.framework,
         finish_within_s=blueprint.goals.finish_within,
         confidence=blueprint.goals.confidence,
         dataset_bytes=blueprint.storage.dataset,

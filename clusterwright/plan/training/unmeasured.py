@@ -1,4 +1,4 @@
-"""Accelerators that no published run was measured on, said with what that does to the days."""
+"""Accelerators and software without a measured run, and what that does to the days."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,15 @@ from clusterwright.sizing.hardware.bands import (
     LONG,
     LONG_FROM_TOKENS,
     NEW_ACCELERATOR,
+    NEW_FAMILY,
     NEW_GENERATION,
     NEW_VENDOR,
-    UNNAMED,
+    Bands,
     band_of,
-    shape_parts,
 )
 from clusterwright.sizing.hardware.calibration import Calibration
+from clusterwright.sizing.hardware.software import parts_of_job
+from clusterwright.sizing.hardware.training_software import software_parts
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.units import percent
 
@@ -29,9 +31,19 @@ _HELP = (
 def unmeasured(
     job: TrainingJob, options: Sequence[TrainingOption], *, catalogue: Catalogue, calibration: Calibration
 ) -> Iterator[Finding]:
-    """Yield a warning for every target whose accelerator has no measured run behind its days (`EVD001`)."""
+    """Yield a warning for every target whose accelerator has no measured run behind its days, and for such software.
+
+    `EVD001` is of an accelerator, `EVD002` of a framework.
+    """
     seen = calibration.measured()
-    shape = shape_parts(experts=bool(job.model.experts), hidden=job.model.hidden, sequence_length=job.sequence_length)
+    if NEW_FAMILY in software_parts(job.framework, seen):
+        narrow = seen.families and f"; measured are {', '.join(sorted(seen.families))}"
+        yield Finding(
+            id="EVD002",
+            path=("workload", "framework"),
+            message=f"no run under {job.framework} was measured: the band is that of software left out",
+            help=f"measure a run and calibrate (clusterwright calibrate){narrow}",
+        )
     for option in options:
         module = catalogue.accelerators.get(option.accelerator)
         if module is None:
@@ -44,12 +56,18 @@ def unmeasured(
             NEW_GENERATION: f"No {module.vendor} run of this generation ({module.generation}) was measured",
             NEW_VENDOR: f"No {module.vendor} run was measured",
         }[missing[0]]
-        band = band_of(calibration.bands, (*missing, UNNAMED, *shape))
-        faster, slower = math.exp(band.p50 - band.p90) - 1, math.exp(band.p50 - band.p10) - 1
-        long = f", with sequences of {LONG_FROM_TOKENS:,} tokens and more" if LONG in shape else ""
+        parts = parts_of_job(job, module, calibration)
+        faster, slower = _beside_the_median(calibration.bands, parts)
+        long = f", with sequences of {LONG_FROM_TOKENS:,} tokens and more" if LONG in parts else ""
         yield Finding(
             id="EVD001",
             path=("targets", option.target),
             message=f"{what}{long}: days {percent(faster, signed=True)} to {percent(slower, signed=True)} (80 %)",
             help=_HELP,
         )
+
+
+def _beside_the_median(bands: Bands, parts: Sequence[str]) -> tuple[float, float]:
+    """Return how much shorter and longer than the median the days are at P10 and P90."""
+    band = band_of(bands, parts)
+    return math.exp(band.p50 - band.p90) - 1, math.exp(band.p50 - band.p10) - 1

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import NodeType
-from clusterwright.sizing.hardware.bands import UNNAMED, shape_parts
+from clusterwright.sizing.columns import Tuning, without_overlap
+from clusterwright.sizing.hardware.bands import shape_parts
 from clusterwright.sizing.hardware.calibration import (
     DENSE,
     EXPERTS,
@@ -15,6 +17,7 @@ from clusterwright.sizing.hardware.calibration import (
     effects_of_job,
 )
 from clusterwright.sizing.hardware.power_cap import with_cap
+from clusterwright.sizing.hardware.training_software import effects_of_software, software_of, software_parts
 from clusterwright.sizing.records.job import TrainingJob
 
 #: Layouts from this ZeRO stage on are timed with the FSDP stack's numbers.
@@ -25,23 +28,20 @@ def stacks_of(calibration: Calibration, node: NodeType, job: TrainingJob) -> tup
     """Return the numbers of the node's accelerator generation under the Megatron-like stack and under FSDP.
 
     Their bands are as wide as what is not known of the job makes them, moved by what runs show of its accelerator,
-    precision and architecture, and widened by what is unsure about a power cap.
+    precision, architecture and software, and widened by what is unsure about a power cap.
     """
-    kind = EXPERTS if job.model.experts else DENSE
-    levels = effects_of_job(
-        vendor=node.accelerator.vendor,
-        accelerator=node.accelerator.id,
-        precision=job.precision,
-        kind=kind,
-        architecture=architecture_of(job.model),
-    )
-    parts = (
-        *calibration.measured().hardware_parts(
-            accelerator=node.accelerator.id, generation=node.accelerator.generation, vendor=node.accelerator.vendor
+    kind, module = EXPERTS if job.model.experts else DENSE, node.accelerator
+    levels = (
+        *effects_of_job(
+            vendor=module.vendor,
+            accelerator=module.id,
+            precision=job.precision,
+            kind=kind,
+            architecture=architecture_of(job.model),
         ),
-        UNNAMED,
-        *shape_parts(experts=bool(job.model.experts), hidden=job.model.hidden, sequence_length=job.sequence_length),
+        *effects_of_software(job.framework, kind=kind, accelerator=module.id, generation=module.generation),
     )
+    parts = parts_of_job(job, module, calibration)
     megatron, fsdp = (
         calibration.of(
             generation=node.accelerator.generation,
@@ -53,6 +53,22 @@ def stacks_of(calibration: Calibration, node: NodeType, job: TrainingJob) -> tup
         for stack in (MEGATRON, FSDP)
     )
     return (
-        replace(megatron, residuals=with_cap(megatron.residuals, node)),
-        replace(fsdp, residuals=with_cap(fsdp.residuals, node)),
+        replace(megatron, tuning=_own_overlap(megatron.tuning, job), residuals=with_cap(megatron.residuals, node)),
+        replace(fsdp, tuning=_own_overlap(fsdp.tuning, job), residuals=with_cap(fsdp.residuals, node)),
     )
+
+
+def parts_of_job(job: TrainingJob, accelerator: Accelerator, calibration: Calibration) -> tuple[str, ...]:
+    """Return the parts of a job's band besides the one of every prediction: hardware, software, shape."""
+    seen = calibration.measured()
+    return (
+        *seen.hardware_parts(accelerator=accelerator.id, generation=accelerator.generation, vendor=accelerator.vendor),
+        *software_parts(job.framework, seen),
+        *shape_parts(experts=bool(job.model.experts), hidden=job.model.hidden, sequence_length=job.sequence_length),
+    )
+
+
+def _own_overlap(tuning: Tuning, job: TrainingJob) -> Tuning:
+    """Return the numbers with the overlap that a named software has."""
+    software = software_of(job.framework, job.precision) if job.framework else None
+    return without_overlap(tuning, plain=True) if software and not software.overlaps_tensor_traffic else tuning

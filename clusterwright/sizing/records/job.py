@@ -21,6 +21,7 @@ class TrainingJob:
         tokens: trained in total.
         sequence_length: tokens per sequence; global_batch_sequences: sequences per optimizer step.
         precision: of the matrix multiplications, one of `catalog.precisions.PRECISIONS`.
+        framework: training software with its release, empty for the median of those measured.
         finish_within_s: calendar time allowed, None for no goal.
         confidence: the goal is met when this quantile of calendar time meets it.
         min_nodes, max_nodes: never fewer or more nodes that train, None for no limit.
@@ -47,6 +48,7 @@ class TrainingJob:
     global_batch_sequences: int
     precision: str
     finish_within_s: float | None
+    framework: str = ""
     confidence: float = 0.9
     max_nodes: int | None = None
     dataset_bytes: float | None = None

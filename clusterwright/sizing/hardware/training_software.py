@@ -1,4 +1,4 @@
-"""What is known of the software of measured runs: `catalog/calibration_software.csv`, `catalog/software_families.csv`.
+"""What is known of training software: `catalog/calibration_software.csv`, `catalog/software_families.csv`.
 
 A name is looked up as it is, and then without its release (`NeMo 25.04` is `NeMo`, `Megatron-LM (PAI)` stays what it
 is): never by how it begins.
@@ -12,6 +12,8 @@ from functools import cache
 
 from clusterwright import assets
 from clusterwright.errors import ClusterwrightError
+from clusterwright.sizing.hardware.bands import EAGER as EAGER_PART
+from clusterwright.sizing.hardware.bands import Measured
 
 ANY = "any"
 #: Execution without fused or compiled kernels, where every operation keeps its own result; by a compiler that
@@ -51,6 +53,17 @@ class Kin:
     lineage: str
 
 
+#: Kinds of effects that software has, known where a run or a plan names it.
+SOFTWARE, RELEASE, RELEASE_KIND = "software", "release", "release_kind"
+RELEASE_ACCELERATOR, LATER, LINEAGE = "release_accelerator", "later_quarters", "lineage_generation"
+OF_SOFTWARE = (SOFTWARE, RELEASE, RELEASE_KIND, RELEASE_ACCELERATOR, LATER, LINEAGE)
+#: Lineages of software that run operation by operation, without a compiler or fused kernels of their own.
+EAGER_LINEAGES = ("eager", "deepspeed")
+#: Releases named by year and month (24.07, 25.x) belong to a quarter; later quarters have added speed up to this one,
+#: and a release after it counts as of this one.
+_NEWEST_QUARTER = 4 * 26 + 2
+_CALENDAR = re.compile(r"\S+ (2\d)\.(0[1-9]|1[0-2]|x)\b")
+_DEVELOPMENT = re.compile(r"\S+ dev 20(2\d)\b")
 #: What names the release: words with a digit, of development versions, and brackets with a digit; what comes after a
 #: comma or a slash is another library.
 _RELEASE = re.compile(r"\([^)]*\d[^)]*\)|\S*\d\S*|\bdev\b")
@@ -80,6 +93,50 @@ def software_of(release: str, precision: str) -> Software | None:
     names = (release, named(release), family_of(release))
     keys = ((name, in_precision) for name in names for in_precision in (precision, ANY))
     return next((known[key] for key in keys if key in known), None)
+
+
+def effects_of_software(release: str, *, kind: str, accelerator: str, generation: str) -> tuple[tuple[str, str], ...]:
+    """Return the (kind, level) of the effects of a named software; none of an empty name.
+
+    A release named by year and month lacks what later quarters have added to its family and kind of model: one level
+    for each of these quarters, so that neighbouring releases are alike and one that was never measured is as the
+    nearest.
+    """
+    if not release:
+        return ()
+    kin = kin_of(release)
+    quarter = quarter_of(release)
+    return (
+        (SOFTWARE, kin.family),
+        *(((LINEAGE, f"{kin.lineage}|{generation}"),) if kin.lineage else ()),
+        (RELEASE, release),
+        (RELEASE_KIND, f"{release}|{kind}"),
+        (RELEASE_ACCELERATOR, f"{release}|{accelerator}"),
+        *(
+            (LATER, f"{kin.family}|{kind}|20{count // 4}Q{count % 4 + 1}")
+            for count in range((_NEWEST_QUARTER if quarter is None else quarter) + 1, _NEWEST_QUARTER + 1)
+        ),
+    )
+
+
+def software_parts(release: str, measured: Measured) -> tuple[str, ...]:
+    """Return the parts of a band that a software brings, by what was measured; an empty name is not named."""
+    kin = kin_of(release)
+    eager = release and kin.lineage in EAGER_LINEAGES
+    return (*measured.software_parts(release=release, family=kin.family), *((EAGER_PART,) if eager else ()))
+
+
+def quarter_of(release: str) -> int | None:
+    """Return the quarter of a release that is named by year and month, counted from 2000; None of any other.
+
+    `25.x` and `dev 2024` are taken for the middle of their year.
+    """
+    if found := _CALENDAR.match(release):
+        month = 7 if found[2] == "x" else int(found[2])
+        return 4 * int(found[1]) + (month - 1) // 3
+    if found := _DEVELOPMENT.match(release):
+        return 4 * int(found[1]) + 2
+    return None
 
 
 @cache

@@ -1,0 +1,65 @@
+"""What a plan says of the measurements behind it: software that is named, and hardware or software without a run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clusterwright.cli.render.answer import plan_text
+from clusterwright.plan.record import TrainingPlan
+
+from .examples import SHIPPED, shipped
+
+_AWS = ("targets.azure=null", "targets.gcp=null", "targets.onprem=null", "targets.aws.min_nodes=64", "targets.aws.max_nodes=64")
+
+
+def _spread(plan: TrainingPlan) -> float:
+    (option, *_) = plan.options
+    return option.calendar_days_high / option.calendar_days_low
+
+
+def test_a_measured_framework_narrows_the_band() -> None:
+    """On the same 64 nodes; an empty name is as none, and the name stands in the heading and in the plan."""
+    unnamed, named = shipped(*_AWS), shipped(*_AWS, "workload.framework=NeMo 26.02")
+    assert _spread(named) < _spread(unnamed)
+    assert _spread(shipped(*_AWS, 'workload.framework=""')) == _spread(unnamed)
+    assert not [finding for finding in named.warnings if finding.id.startswith("EVD")]
+    assert "300 B tokens under NeMo 26.02 · bf16" in plan_text(named, Path("train.yaml"))
+    assert named.workload.framework == "NeMo 26.02"
+
+
+def test_a_release_that_nobody_measured_takes_its_family() -> None:
+    """Its band is wider than that of a measured release, and its days are nearer to the family than to no name."""
+    measured, other = shipped(*_AWS, "workload.framework=NeMo 26.02"), shipped(*_AWS, "workload.framework=NeMo 26.99")
+    assert _spread(other) > _spread(measured)
+    assert not [finding for finding in other.warnings if finding.id == "EVD002"]
+
+
+def test_a_framework_that_nobody_measured_is_said() -> None:
+    """It is taken, with a wider band on the slow side, and the measured ones are named."""
+    plan = shipped(*_AWS, "workload.framework=my-engine 3")
+    (warning,) = [finding for finding in plan.warnings if finding.id == "EVD002"]
+    assert warning.path == ("workload", "framework")
+    assert "no run under my-engine 3 was measured" in warning.message
+    assert "Megatron-LM" in (warning.help or "")
+    assert _spread(plan) > _spread(shipped(*_AWS))
+
+
+def test_software_that_runs_operation_by_operation_has_a_wider_band() -> None:
+    """An eager engine varies with the model, as the left out sources show."""
+    assert _spread(shipped(*_AWS, "workload.framework=nanotron")) > _spread(shipped(*_AWS, "workload.framework=NeMo"))
+
+
+def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
+    """MI300X: other generations of AMD were measured, this one was not."""
+    plan = shipped(
+        "targets.aws=null", "targets.gcp=null", "targets.onprem=null",
+        "targets.azure.instance=Standard_ND96isr_MI300X_v5", "targets.azure.min_nodes=64", "targets.azure.max_nodes=64",
+    )  # fmt: skip
+    (warning,) = [finding for finding in plan.warnings if finding.id == "EVD001"]
+    found = re.search(r"No AMD run .* was measured: days -(\d+) % to \+(\d+) % \(80 %\)", warning.message)
+    assert found, warning.message
+    (option,) = plan.options
+    lengths = (1 - int(found[1]) / 100, 1 + int(found[2]) / 100)
+    assert option.calendar_days_high / option.calendar_days_low == pytest.approx(lengths[1] / lengths[0], rel=0.03)
+    assert not [finding for finding in shipped().warnings if finding.id == "EVD001"]
