@@ -8,9 +8,12 @@ import pytest
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.plan.record import TrainingPlan
 
-from .examples import SHIPPED, shipped
+from .examples import shipped
 
-_AWS = ("targets.azure=null", "targets.gcp=null", "targets.onprem=null", "targets.aws.min_nodes=64", "targets.aws.max_nodes=64")
+_AWS = (
+    *("targets.azure=null", "targets.gcp=null", "targets.onprem=null"),
+    *("targets.aws.min_nodes=64", "targets.aws.max_nodes=64"),
+)
 
 
 def _spread(plan: TrainingPlan) -> float:
