@@ -121,7 +121,7 @@ def actual(
     as_csv: Annotated[bool, typer.Option("--csv", help="print the lines as CSV")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the bill of the running cluster, or a load test of its service, with its plan."""
+    """Compare a bill, or a load test, with the plan."""
     from clusterwright.cli import actual as command
 
     if serving is not None:

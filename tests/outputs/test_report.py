@@ -474,9 +474,10 @@ def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Pl
     assert run is not None
     assert kept is not None
     assert tiles.count("<li>") == 4
-    # A block is paid whole, which says it in the place of a band; the horizon is the present value of the answer.
+    # The horizon is the present value of the answer.
+    cash = money_span(run.run_usd_low or 0.0, run.run_usd_high or 0.0)
     present = money_span(kept.npv_usd_low or 0.0, kept.npv_usd_high or 0.0)
-    for usd, band in ((run.run_usd, "capacity block of 21 days, paid whole"), (kept.npv_usd, present)):
+    for usd, band in ((run.run_usd, cash), (kept.npv_usd, present)):
         assert f"<strong>{money(usd)}</strong><span>{band}</span>" in tiles
     pair = next(entry for entry in shipped_plan.breakevens if entry.rented_key.partition("/")[0] == run.target)
     assert pair.months is not None

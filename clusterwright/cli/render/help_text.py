@@ -27,6 +27,7 @@ EXAMPLES = {
     "fabric": "fabric --system dgx-h100 --switch qm9700 --units 4 --prove",
     "facts": "facts h100-sxm-80gb --conflicts",
     "fit": "fit llama-3.1-8b --finetune --on l40s",
+    "software": "software --slices h100",
     "probe": "probe -o h100.csv --seconds 60",
     "calibrate": "calibrate runs.csv h100.csv -o calibrated",
     "schema": "schema blueprint",
