@@ -127,7 +127,7 @@ def _suited(
         if isinstance(entry, ResolvedTarget):
             lacking = [*_staging_problems(blueprint, (entry,)), *_stopping(blueprint, entry)]
             lacking += software_problems(blueprint, entry)
-            lacking = [*_OF_HARDWARE[type(workload)](workload, (entry,)), *lacking]
+            lacking = [*_OF_HARDWARE.get(type(workload), _nothing)(workload, (entry,)), *lacking]
         if isinstance(entry, ResolvedTarget) and choice and lacking:
             reason = "; ".join(problem.message for problem in lacking)
             missing = all(problem.exit_code == EXIT_FACT_MISSING for problem in lacking)
