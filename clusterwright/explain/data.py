@@ -148,16 +148,16 @@ def _starting(option: TrainingOption) -> Explanation:
         value=f"{feed.startup_s:.1f} s",
         equation=(
             "copying data to local drives + first micro-batch beyond what a start holds",
-            f"{feed.staging_s:.3f} + {late:.3f} = {feed.startup_s:.3f} s",
+            f"{feed.staging_s:.4f} + {late:.4f} = {feed.startup_s:.4f} s",
         ),
         inputs=(
             Input(
                 name="copying",
-                value=f"{feed.staging_s:.3f} s, {units.text(feed.staged_bytes_per_node, units.BYTES)} to each node "
+                value=f"{feed.staging_s:.4f} s, {units.text(feed.staged_bytes_per_node, units.BYTES)} to each node "
                 "that loads",
                 source="data set / data-parallel ranks, for the ranks of a node; storage read bandwidth",
             ),
-            Input(name="first micro-batch", value=f"{feed.first_batch_s:.4f} s, {late:.3f} s beyond", source=_GIVEN),
+            Input(name="first micro-batch", value=f"{feed.first_batch_s:.4f} s, {late:.4f} s beyond", source=_GIVEN),
             Input(
                 name="every restart",
                 value=f"{feed.restart_s:.2f} s more",
