@@ -111,11 +111,12 @@ def compute_slices_of(profiles: Sequence[Profile]) -> int:
 def place(profiles: Sequence[Profile], names: Sequence[str]) -> tuple[Placed, ...] | None:
     """Return where instances of these profiles stand on one GPU together; None where they do not fit.
 
-    Larger profiles are placed first and each start is tried, so None means that there is no way.
+    Profiles of more memory slices are placed first, those of equally many by name, and each start is tried, so None
+    means that there is no way.
 
     >>> h100 = profiles_by_gpu()["h100-sxm-80gb"]
     >>> [str(entry) for entry in place(h100, ["3g.40gb", "4g.40gb"])]
-    ['4g.40gb:0', '3g.40gb:4']
+    ['3g.40gb:4', '4g.40gb:0']
     >>> place(h100, ["4g.40gb", "4g.40gb"]) is None
     True
 
