@@ -64,9 +64,12 @@ def test_facts_show_a_system_with_its_boxes(command: Command) -> None:
 
 def test_figures_without_effect(tmp_path: Path, command: Command) -> None:
     """Targets of Lustre and a second kind of box are told where the system has neither; no exit code changes."""
-    figures = "box: {capacity: 100 TB, read: 40 GB/s, write: 3 GB/s}\nfiles: 2e6\nfront_box: {height: 1 U}"
-    ended = command("plan", _write(tmp_path, f"system: weka\n{figures}"))
-    assert ended.code == 0
+    box = "system: weka\nbox: {capacity: 100 TB, read: 40 GB/s, write: 3 GB/s}"
+    without = command("plan", _write(tmp_path, box))
+    assert without.code == 3, "nobody publishes what the boxes cost"
+    ended = command("plan", _write(tmp_path, f"{box}\nfiles: 2e6\nfront_box: {{height: 1 U}}"))
+    assert ended.code == without.code
+    assert "has no effect" not in without.out + without.err
     for key in ("files", "front_box"):
         assert f"targets.onprem.storage.{key} has no effect" in ended.out + ended.err
     vast = "front_box: {read: 40 GB/s, write: 20 GB/s}\nbox: {read: 1 GB/s}"

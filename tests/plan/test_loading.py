@@ -112,7 +112,15 @@ def test_slow_shared_storage_is_named_with_the_bandwidth_that_would_do(planned) 
     assert option.storage.read_bytes_per_s == 100e6
     assert option.data.restart_s > 0
     nodes = f"targets.aws.max_nodes={option.nodes}"
-    faster = planned(PICTURES + "  workers: 24\n", values=(f"storage.read_bandwidth={asked[1]}", nodes))
+    # The bandwidth is that of the layout: one that computes faster asks for more.
+    layout = option.layout
+    kept = (
+        f"workload.parallelism={{tensor: {layout.tp}, pipeline: {layout.pp}, micro_batch: {layout.micro_batch}, "
+        f"recompute: {layout.recompute}}}"
+    )
+    faster = planned(PICTURES + "  workers: 24\n", values=(f"storage.read_bandwidth={asked[1]}", nodes, kept))
+    assert only(faster).layout == layout
+    assert only(faster).step.total_s < option.step.total_s
     assert only(faster).data.stall_s <= 0.01 * only(faster).step.total_s
     staged = only(planned(PICTURES + "  workers: 24\n  staging: nvme\n" + slow, values=(nodes,)))
     assert staged.data.stall_s == 0
