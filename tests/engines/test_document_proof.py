@@ -24,6 +24,7 @@ from clusterwright.checks.prove.workbooks import prove_workbooks
 from clusterwright.cli import write
 from clusterwright.cli.prove import prove_folder
 from clusterwright.errors import InputError
+from tests.checks.prove.planting import NODES_36
 
 pytestmark = pytest.mark.engine
 
@@ -33,10 +34,11 @@ ENGINES = ("opensm", "soffice", "slurmctld")
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the shipped blueprint's cluster on premises, with its cost report."""
+    """Return the folder of the shipped blueprint's cluster on premises, of 36 nodes, with its cost report."""
     folder = tmp_path_factory.mktemp("written") / "site"
-    write.onprem(BLUEPRINT, folder, None, force=False)
-    write.report(BLUEPRINT, folder / "tco", ["targets.aws=null", "targets.azure=null", "targets.gcp=null"], force=False)
+    write.onprem(BLUEPRINT, folder, NODES_36, force=False)
+    alone = ["targets.aws=null", "targets.azure=null", "targets.gcp=null"]
+    write.report(BLUEPRINT, folder / "tco", [*alone, *NODES_36], force=False)
     return folder
 
 
@@ -79,6 +81,7 @@ def test_a_written_folder_is_proven(documents: Documents, capsys: pytest.Capture
             "links",
             "networks",
             "power feeds",
+            "loss of a feed",
             "NetBox",
             "bill",
             "pages",
@@ -96,7 +99,7 @@ def test_a_written_folder_is_proven(documents: Documents, capsys: pytest.Capture
     )
     page = (documents.site / "proof.md").read_text()
     assert page.startswith("# Proof of the documents of train-gpt3-175b\n\n**Proven**.")
-    assert write.onprem(BLUEPRINT, documents.root, None, force=False) == 0
+    assert write.onprem(BLUEPRINT, documents.root, NODES_36, force=False) == 0
     assert (documents.site / "proof.md").read_text() == page
 
 
@@ -210,14 +213,17 @@ def test_wrong_cells_of_the_bill(documents: Documents) -> None:
 
 @pytest.mark.usefixtures("engines")
 def test_a_formula_replaced_by_a_number(documents: Documents) -> None:
-    """An amount typed over its formula no longer follows: it differs from the plan to the cent."""
+    """An amount typed over its formula no longer follows: the plan and the workbook's own checks tell."""
     path = documents.root / "tco" / "tco.xlsx"
     edit_cell(
         path, "xl/worksheets/sheet1.xml", r'(<c r="G5"[^>]*>)<f>[^<]*</f><v>([^<]*)</v>', r"\g<1><v>1000000.01</v>"
     )
     _, cost = prove_workbooks(documents)
-    assert ids(cost) == {"WBK002"}
-    assert "horizon, USD of onprem is 1,000,000.01" in cost.findings[0].message
+    shown, planned = cost.findings
+    assert (shown.id, planned.id) == ("WBK001", "WBK002")
+    # The sheet of checks holds what the plan has: calculated again it no longer shows OK.
+    assert "Summary!B8 shows OK, its formula gives BROKEN" in shown.message
+    assert "horizon, USD of onprem is 1,000,000.01" in planned.message
 
 
 @pytest.mark.usefixtures("engines")
@@ -301,7 +307,7 @@ def test_folders_that_are_not_ours(tmp_path: Path, documents: Documents) -> None
 def of_ethernet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a cluster whose fabrics are Ethernet."""
     folder = tmp_path_factory.mktemp("ethernet") / "site"
-    write.onprem(BLUEPRINT, folder, ["targets.onprem.fabric.kind=roce"], force=False)
+    write.onprem(BLUEPRINT, folder, [*NODES_36, "targets.onprem.fabric.kind=roce"], force=False)
     return folder
 
 

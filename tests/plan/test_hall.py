@@ -16,8 +16,8 @@ def _owned(plan: Plan) -> Option:
 
 @pytest.mark.parametrize("places", [20, 14])
 def test_a_hall_that_is_large_enough(places: int) -> None:
-    """The plan meets the goal and stands within the places that there are."""
-    option = _owned(plan_of(SHIPPED, *ONLY, f"site.hall.racks={places}"))
+    """The plan meets the goal and stands within the places that there are: 40 days take 36 nodes, in 12 racks."""
+    option = _owned(plan_of(SHIPPED, *ONLY, "goals.finish_within=40 days", f"site.hall.racks={places}"))
     assert option.facility is not None
     assert option.meets_goal
     assert option.facility.racks <= places

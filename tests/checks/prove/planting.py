@@ -17,9 +17,11 @@ from tests.checks.prove.faults import ETHERNET, INFINIBAND, WHOLE_RACKS, Edit
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 _ALONE = ["targets.aws=null", "targets.azure=null", "targets.gcp=null"]
+#: The faults name nodes, racks and counts of a cluster of 36 nodes, whatever size the estimate would choose.
+NODES_36 = ["goals.finish_within=60 days", "targets.onprem.min_nodes=36", "targets.onprem.max_nodes=36"]
 SITES = {
-    INFINIBAND: _ALONE,
-    ETHERNET: [*_ALONE, "targets.onprem.fabric.kind=roce"],
+    INFINIBAND: [*_ALONE, *NODES_36],
+    ETHERNET: [*_ALONE, *NODES_36, "targets.onprem.fabric.kind=roce"],
     WHOLE_RACKS: [
         *_ALONE,
         "targets.onprem.system=gb200-nvl72",
