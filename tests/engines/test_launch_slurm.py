@@ -37,8 +37,11 @@ def machinery() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def plan() -> TrainingPlan:
-    """Return an elastic plan with a spare node on premises."""
-    values = ["reliability.spare_nodes=1", "reliability.elastic=true", "reliability.repair=24 h"]
+    """Return an elastic plan with a spare node on premises, of a size whose layout can go on with fewer nodes."""
+    values = [
+        *("reliability.spare_nodes=1", "reliability.elastic=true", "reliability.repair=24 h"),
+        *("goals.finish_within=45 days", "targets.onprem.min_nodes=37", "targets.onprem.max_nodes=37"),
+    ]
     return plan_of(GPT3, values, "onprem")
 
 
@@ -63,6 +66,7 @@ def offered(controller: object, path: Path) -> tuple[int, str]:
 def test_the_job_is_accepted_with_its_spare(plan: TrainingPlan, controller: object, tmp_path: Path) -> None:
     """Partition, GPUs, memory and nodes of the script are what the cluster has, spare included."""
     option = plan.options[0]
+    assert option.failures.elastic_nodes is not None
     path = tmp_path / "train.sbatch"
     path.write_bytes(launch_files(plan, option, load_catalogue())["train.sbatch"].content)
     code, said = offered(controller, path)

@@ -133,8 +133,15 @@ class Case:
 
 
 @cache
-def plan_for(cloud: str, instance: str) -> Plan:
-    """Plan a small model on one instance type, in the usual region or the first one that lists it and has zones."""
+def plan_for(cloud: str, instance: str, *, nodes: int | None = None) -> Plan:
+    """Plan a small model on one instance type, in the usual region or the first one that lists it and has zones.
+
+    Args:
+        cloud: where the instance type is offered.
+        instance: its name.
+        nodes: how many of it the plan has, whatever the run would take; None lets the plan choose.
+    """
+    sizes = {"max_nodes": 16} if nodes is None else {"min_nodes": nodes, "max_nodes": nodes}
     catalogue = load()
     places = catalogue.instances[instance].regions
     regions = [place.rpartition("-")[0] if re.fullmatch(r".*-[a-z]", place) else place for place in places]
@@ -150,7 +157,7 @@ def plan_for(cloud: str, instance: str) -> Plan:
                 "sequence_length": 2048,
                 "global_batch": 512,
             },
-            "targets": {cloud: {"instance": instance, "region": region, "max_nodes": 16}},
+            "targets": {cloud: {"instance": instance, "region": region, **sizes}},
             "cluster": {"tags": {"owner": "research"}},
         }
     )

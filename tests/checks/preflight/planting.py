@@ -96,8 +96,9 @@ def edits(*names: str) -> tuple[Edit, ...]:
 
 @cache
 def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
-    plan = plan_for(cloud, TYPICAL[cloud])
-    option = replace(plan.options[0], nodes=NODES, scheduler=scheduler)
+    # Prices, and with them the budget, are of as many nodes as the project has.
+    plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
+    option = replace(plan.options[0], scheduler=scheduler)
     # The monitor of the tests knows one stack.
     written = stack_name(plan, option)
     return {
@@ -110,8 +111,8 @@ def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
 
 def write(cloud: str, scheduler: str, folder: Path) -> None:
     """Write a project with its jobs, and set what its README asks for."""
-    plan = plan_for(cloud, TYPICAL[cloud])
-    option = replace(plan.options[0], nodes=NODES, scheduler=scheduler)
+    plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
+    option = replace(plan.options[0], scheduler=scheduler)
     files = cloud_files(plan, option, load())
     for name, content in _files(cloud, scheduler).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -47,10 +47,15 @@ _FOR_TESTS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder on premises of a blueprint that needs four nodes, as the command writes it."""
+    """Return the folder on premises of a blueprint that is held to four nodes, as the command writes it."""
     blueprint = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
     values = [
         *("name=first-job", "workload.model=gpt3-5b", "workload.tokens=1e12"),
+        *(
+            "goals.finish_within=60 days",
+            f"targets.onprem.min_nodes={len(NODES)}",
+            f"targets.onprem.max_nodes={len(NODES)}",
+        ),
         "cluster.users=[{name: ada, uid: 20001, ssh_keys: []}]",
     ]
     plan = plan_of(blueprint, values, "onprem")
