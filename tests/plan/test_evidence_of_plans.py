@@ -66,3 +66,14 @@ def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
     lengths = (1 - int(found[1]) / 100, 1 + int(found[2]) / 100)
     assert option.calendar_days_high / option.calendar_days_low == pytest.approx(lengths[1] / lengths[0], rel=0.03)
     assert not [finding for finding in shipped().warnings if finding.id == "EVD001"]
+
+
+def test_software_measured_elsewhere_alone_does_not_narrow_the_band() -> None:
+    """Nothing compiled by XLA was measured on MI300X's generation: MaxText is there as software without a run."""
+    azure = (
+        *("targets.aws=null", "targets.gcp=null", "targets.onprem=null"),
+        *("targets.azure.instance=Standard_ND96isr_MI300X_v5", "targets.azure.min_nodes=64"),
+        "targets.azure.max_nodes=64",
+    )
+    unnamed, elsewhere = shipped(*azure), shipped(*azure, "workload.framework=MaxText")
+    assert _spread(elsewhere) > _spread(unnamed)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Tuning, without_overlap
-from clusterwright.sizing.hardware.bands import shape_parts
+from clusterwright.sizing.hardware.bands import NEW_FAMILY, shape_parts
 from clusterwright.sizing.hardware.calibration import (
     DENSE,
     EXPERTS,
@@ -17,7 +17,13 @@ from clusterwright.sizing.hardware.calibration import (
     effects_of_job,
 )
 from clusterwright.sizing.hardware.power_cap import with_cap
-from clusterwright.sizing.hardware.training_software import effects_of_software, software_of, software_parts
+from clusterwright.sizing.hardware.training_software import (
+    LINEAGE,
+    effects_of_software,
+    kin_of,
+    software_of,
+    software_parts,
+)
 from clusterwright.sizing.records.job import TrainingJob
 
 #: Layouts from this ZeRO stage on are timed with the FSDP stack's numbers.
@@ -59,11 +65,15 @@ def stacks_of(calibration: Calibration, node: NodeType, job: TrainingJob) -> tup
 
 
 def parts_of_job(job: TrainingJob, accelerator: Accelerator, calibration: Calibration) -> tuple[str, ...]:
-    """Return the parts of a job's band besides the one of every prediction: hardware, software, shape."""
-    seen = calibration.measured()
+    """Return the parts of a job's band besides the one of every prediction: hardware, software, shape.
+
+    Software that was measured, but nothing of its lineage on this generation, is as software that was not.
+    """
+    seen, lineage = calibration.measured(), kin_of(job.framework).lineage
+    here = not lineage or (LINEAGE, f"{lineage}|{accelerator.generation}") in calibration.effects
     return (
         *seen.hardware_parts(accelerator=accelerator.id, generation=accelerator.generation, vendor=accelerator.vendor),
-        *software_parts(job.framework, seen),
+        *(software_parts(job.framework, seen) if here else (NEW_FAMILY,)),
         *shape_parts(experts=bool(job.model.experts), hidden=job.model.hidden, sequence_length=job.sequence_length),
     )
 
