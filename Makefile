@@ -106,6 +106,8 @@ constraints: .venv/installed-dev ## resolve exact versions again (review the dif
 	sed -i '1i # Exact versions for users (.venv), and the hashes of their files. Resolve again: make constraints' constraints.txt
 	$(RESOLVE) -c constraints.txt --group dev pyproject.toml -o constraints-dev.txt
 	sed -i '1i # The same with what tests and checks need.' constraints-dev.txt
+	$(RESOLVE) -c constraints-dev.txt --extra web --extra mcp pyproject.toml -o constraints-web.txt
+	sed -i '1i # Exact versions for the planner in the browser and for assistants (extras web and mcp), and the hashes of their files. Resolve again: make constraints' constraints-web.txt
 	echo cyclonedx-bom | $(RESOLVE) - -o constraints-release.txt
 	sed -i '1i # Exact versions for the environment that writes the list of components of a release (.venv-release). Resolve again: make constraints' constraints-release.txt
 	echo cosmic-ray | $(RESOLVE) - -o constraints-mutants.txt
