@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.finetuning import Finetune
-from clusterwright.blueprint.jobs import SHARED_PATH, SQUASH_FILE, Jobs, public_registry
+from clusterwright.blueprint.jobs import job_problems
 from clusterwright.blueprint.multiples import Multiple
 from clusterwright.blueprint.problems import Path, Problem
-from clusterwright.blueprint.schema import TARGETS, Blueprint, OnPremTarget
+from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.serving import Serve
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.blueprint.users import user_problems
@@ -23,10 +22,10 @@ def contradictions(blueprint: Blueprint) -> list[Problem]:
     for name in TARGETS:
         target = getattr(blueprint.targets, name)
         if target is not None:
-            problems += [*_sizes(("targets", name), target), *_jobs(blueprint.cluster.jobs, name, target)]
+            problems += _sizes(("targets", name), target)
     cluster = blueprint.cluster
     problems += user_problems(cluster.users, cluster.groups, cluster.identity)
-    problems += _without_internet(blueprint.cluster.jobs)
+    problems += job_problems(cluster.jobs, [name for name in TARGETS if _places_pods(blueprint, name)])
     if isinstance(blueprint.workload, Train):
         problems += [*_layout(blueprint.workload), *_batch(blueprint.workload)]
     return problems
@@ -50,46 +49,9 @@ def _sizes(path: Path, target: Sizes) -> Iterator[Problem]:
         )
 
 
-def _jobs(jobs: Jobs, name: str, target: CloudTarget | OnPremTarget) -> Iterator[Problem]:
-    """Yield what pods cannot run: they start from an image of a registry."""
-    if target.scheduler != "kubernetes":
-        return
-    if jobs.environment != "container":
-        yield Problem(
-            id="JOB008",
-            path=("cluster", "jobs", "environment"),
-            message=f"targets.{name} places jobs by Kubernetes, whose pods start from a container image",
-            help="set environment: container, or scheduler: slurm",
-        )
-    elif jobs.image is not None and jobs.image.endswith(SQUASH_FILE):
-        yield Problem(
-            id="JOB008",
-            path=("cluster", "jobs", "image"),
-            message=f"targets.{name} uses Kubernetes, which pulls images from registries and reads no squash file",
-            help="name the image as REGISTRY/NAME:TAG, or set scheduler: slurm",
-        )
-
-
-def _without_internet(jobs: Jobs) -> Iterator[Problem]:
-    """Yield what nodes without a way to the internet cannot fetch."""
-    if jobs.internet:
-        return
-    registry = public_registry(jobs.image) if jobs.image is not None else ""
-    if registry:
-        yield Problem(
-            path=("cluster", "jobs", "image"),
-            id="JOB001",
-            message=f"the nodes reach no internet, and {jobs.image} is in the public registry {registry}",
-            help="copy it to a registry of your network, or to a file on shared storage with: enroot import -o "
-            f"{SHARED_PATH}/images/NAME{SQUASH_FILE} docker://IMAGE",
-        )
-    if jobs.tokenizer is not None and not jobs.tokenizer.startswith("/"):
-        yield Problem(
-            path=("cluster", "jobs", "tokenizer"),
-            id="JOB002",
-            message=f"the nodes reach no internet, and {jobs.tokenizer} is a name of Hugging Face",
-            help=f"put the tokenizer's files on shared storage, for example {SHARED_PATH}/tokenizers/gpt2",
-        )
+def _places_pods(blueprint: Blueprint, name: str) -> bool:
+    target = getattr(blueprint.targets, name)
+    return target is not None and target.scheduler == "kubernetes"
 
 
 def _any_holds(rule: Multiple, least: int, most: int) -> bool:

@@ -1,13 +1,15 @@
 """How jobs find their software and data: a container image, a virtual environment or modules, and paths they share."""
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.problems import Problem
 
 #: Where every machine of a cluster mounts the shared file system.
 SHARED_PATH = "/shared"
@@ -180,49 +182,104 @@ class Jobs(Section):
         None, description=f"folder of the checkpoints; {SHARED_PATH}/checkpoints/NAME by default"
     )
 
-    @model_validator(mode="after")
-    def _one_environment(self) -> "Jobs":
-        for environment, key in _KEY.items():
-            if environment != self.environment and getattr(self, key) is not None:
-                raise PydanticCustomError(
-                    "identifier",
-                    "{key} belongs to environment: {environment}, and jobs use environment: {chosen}",
-                    {
-                        "key": key,
-                        "environment": environment,
-                        "chosen": self.environment,
-                        "at": key,
-                        "id": "JOB007",
-                        "help": f"remove {key}, or set environment: {environment}",
-                    },
-                )
-        return self
 
-    @model_validator(mode="after")
-    def _megatron_is_reached(self) -> "Jobs":
-        if self.environment != "container" and not _matches(_SHARED, self.megatron):
-            raise PydanticCustomError(
-                "identifier",
-                "{found} is not on the shared file system, and without an image the nodes have nothing else",
-                {
-                    "found": repr(self.megatron),
-                    "at": "megatron",
-                    "id": "JOB003",
-                    "help": f"for example {SHARED_PATH}/Megatron-LM",
-                },
-            )
-        return self
+def job_problems(
+    jobs: Jobs, kubernetes: Sequence[str] = (), *, unread: frozenset[str] = frozenset()
+) -> Iterator[Problem]:
+    """Yield everything that keys of jobs say against each other, each at the key to change.
 
-    @model_validator(mode="after")
-    def _data_is_complete(self) -> "Jobs":
-        if self.data is not None and self.tokenizer is None:
-            raise PydanticCustomError(
-                "identifier",
-                "data is named without the tokenizer that made it",
-                {
-                    "at": "data",
-                    "id": "JOB007",
-                    "help": f"add tokenizer: {SHARED_PATH}/tokenizers/NAME, or a name of Hugging Face",
-                },
+    Args:
+        jobs: the section.
+        kubernetes: names of the targets whose jobs Kubernetes places.
+        unread: keys whose values could not be read, of which nothing is concluded.
+    """
+    if "environment" not in unread:
+        yield from _other_environments(jobs)
+        yield from _with_kubernetes(jobs, kubernetes)
+    if jobs.data is not None and jobs.tokenizer is None and "tokenizer" not in unread:
+        yield _problem(
+            "JOB007",
+            "data",
+            "data is named without the tokenizer that made it",
+            f"add tokenizer: {SHARED_PATH}/tokenizers/NAME, or a name of Hugging Face",
+        )
+    if not jobs.internet:
+        yield from _without_internet(jobs)
+
+
+def problems_as_written(cluster: dict[str, Any], kubernetes: Sequence[str]) -> list[Problem]:
+    """Return what `job_problems` finds among the keys that can be read, for a section that has other mistakes too."""
+    written = cluster.get("jobs")
+    if not isinstance(written, dict):
+        return []
+    unread: frozenset[str] = frozenset()
+    try:
+        jobs = Jobs.model_validate(written)
+    except ValidationError as error:
+        unread = frozenset(str(found["loc"][0]) for found in error.errors(include_url=False) if found["loc"])
+        jobs = Jobs.model_validate({key: value for key, value in written.items() if str(key) not in unread})
+    return list(job_problems(jobs, kubernetes, unread=unread))
+
+
+def _problem(rule: str, key: str, message: str, advice: str) -> Problem:
+    return Problem(id=rule, path=("cluster", "jobs", key), message=message, help=advice)
+
+
+def _other_environments(jobs: Jobs) -> Iterator[Problem]:
+    """Yield keys that belong to another environment, and Megatron-LM where no image could hold it."""
+    for environment, key in _KEY.items():
+        if environment != jobs.environment and getattr(jobs, key) is not None:
+            yield _problem(
+                "JOB007",
+                key,
+                f"{key} belongs to environment: {environment}, and jobs use environment: {jobs.environment}",
+                f"remove {key}, or set environment: {environment}",
             )
-        return self
+    if jobs.environment != "container" and not _matches(_SHARED, jobs.megatron):
+        yield _problem(
+            "JOB003",
+            "megatron",
+            f"{jobs.megatron!r} is not on the shared file system, and without an image the nodes have nothing else",
+            f"for example {SHARED_PATH}/Megatron-LM",
+        )
+
+
+def _with_kubernetes(jobs: Jobs, targets: Sequence[str]) -> Iterator[Problem]:
+    """Yield what pods cannot run: they start from an image of a registry."""
+    named = ", ".join(f"targets.{name}" for name in targets)
+    if not targets:
+        return
+    if jobs.environment != "container":
+        yield _problem(
+            "JOB008",
+            "environment",
+            f"jobs of {named} are placed by Kubernetes, whose pods start from a container image",
+            "set environment: container, or scheduler: slurm",
+        )
+    elif jobs.image is not None and jobs.image.endswith(SQUASH_FILE):
+        yield _problem(
+            "JOB008",
+            "image",
+            f"jobs of {named} are placed by Kubernetes, which pulls images from registries and reads no squash file",
+            "name the image as REGISTRY/NAME:TAG, or set scheduler: slurm",
+        )
+
+
+def _without_internet(jobs: Jobs) -> Iterator[Problem]:
+    """Yield what nodes without a way to the internet cannot fetch."""
+    registry = public_registry(jobs.image) if jobs.image is not None else ""
+    if registry:
+        yield _problem(
+            "JOB001",
+            "image",
+            f"the nodes reach no internet, and {jobs.image} is in the public registry {registry}",
+            "copy it to a registry of your network, or to a file on shared storage with: enroot import -o "
+            f"{SHARED_PATH}/images/NAME{SQUASH_FILE} docker://IMAGE",
+        )
+    if jobs.tokenizer is not None and not jobs.tokenizer.startswith("/"):
+        yield _problem(
+            "JOB002",
+            "tokenizer",
+            f"the nodes reach no internet, and {jobs.tokenizer} is a name of Hugging Face",
+            f"put the tokenizer's files on shared storage, for example {SHARED_PATH}/tokenizers/gpt2",
+        )

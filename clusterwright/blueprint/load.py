@@ -10,14 +10,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from clusterwright import units
+from clusterwright.blueprint import jobs, users
 from clusterwright.blueprint.document import Document, document_of, parse_scalar, read
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.users import GroupSection, UserSection, user_problems
 from clusterwright.blueprint.workloads import MODEL_FORMS
 from clusterwright.errors import InputError, UnitError
 
@@ -71,6 +71,17 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
 #: Errors of our own types, whose message stands as it is.
 _OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
+_OF_USERS = {"missing": "USR010", "": "USR011", "extra_forbidden": "USR012", "too_long": "USR013"}
+_OF_JOBS = {"": "JOB009", "extra_forbidden": "JOB010"} | dict.fromkeys(
+    ("literal_error", "greater_than", "less_than_equal", "too_short", "too_long"), "JOB011"
+)
+#: Rules for the form of what a cluster's users and jobs need, by pydantic's name of the mistake.
+_RULES_OF_FORM: dict[KeyPath, dict[str, str]] = {
+    ("cluster", "users"): _OF_USERS,
+    ("cluster", "groups"): _OF_USERS,
+    ("cluster", "identity"): _OF_USERS,
+    ("cluster", "jobs"): _OF_JOBS,
+}
 #: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
 _BOUNDS = {
     "greater_than_equal": ("shorter than", "ge"),
@@ -147,23 +158,22 @@ def _checked(document: Document, overrides: tuple[str, ...], *, folder: Path) ->
     except ValidationError as error:
         errors = meant(dict(item) for item in error.errors(include_url=False))
         problems += tuple(_problem(item, document) for item in errors)
-        problems += tuple(_placed(problem, document) for problem in _of_users(document.value))
+        problems += tuple(_placed(problem, document) for problem in _of_cluster(document.value))
     if problems:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return LoadedBlueprint(blueprint=blueprint, document=document)
 
 
-def _of_users(value: dict[str, Any]) -> Iterable[Problem]:
-    """Return what is wrong with users where a blueprint is wrong elsewhere too; of a whole one it is told later."""
-    cluster = value.get("cluster")
+def _of_cluster(value: dict[str, Any]) -> Iterable[Problem]:
+    """Return what users and jobs say against each other where a blueprint is wrong elsewhere; later otherwise."""
+    cluster, targets = value.get("cluster"), value.get("targets")
     if not isinstance(cluster, dict):
         return ()
-    try:
-        users = TypeAdapter(list[UserSection]).validate_python(cluster.get("users") or [])
-        groups = TypeAdapter(list[GroupSection]).validate_python(cluster.get("groups") or [])
-    except ValidationError:
-        return ()
-    return user_problems(users, groups, "local")
+    sections = targets.items() if isinstance(targets, dict) else ()
+    pods = [
+        str(name) for name, target in sections if isinstance(target, dict) and target.get("scheduler") == "kubernetes"
+    ]
+    return (*users.problems_as_written(cluster), *jobs.problems_as_written(cluster, pods))
 
 
 def _override(value: dict[str, Any], override: str) -> KeyPath:
@@ -195,7 +205,8 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     if kind == "extra_forbidden":
         message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
         key = document.keys.get(path)
-        return Problem(path=path, message=message, help=advice, position=key or position(document, path))
+        rule = _rule_of_form(path, kind)
+        return Problem(id=rule, path=path, message=message, help=advice, position=key or position(document, path))
     elif kind == "missing":
         message, advice = f"{dotted(path)} is missing", _description(path)
     elif kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -209,7 +220,15 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
     of_key = document.keys.get(path) if error["loc"][-1:] == ("[key]",) else None
     problem = Problem(path=path, message=message, help=advice or _what_stands_here(path), position=of_key)
-    return _placed(replace(problem, id=context.get("id")), document)
+    return _placed(replace(problem, id=context.get("id") or _rule_of_form(path, kind)), document)
+
+
+def _rule_of_form(path: KeyPath, kind: str) -> str | None:
+    """Return the rule that a mistake of form in users, groups or jobs breaks; None elsewhere."""
+    for section, rules in _RULES_OF_FORM.items():
+        if path[: len(section)] == section:
+            return rules.get(kind, rules[""])
+    return None
 
 
 def _closest_choice(error: dict[str, Any]) -> str | None:

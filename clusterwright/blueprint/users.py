@@ -1,9 +1,10 @@
 """Who works on the cluster: users and groups of the blueprint, and where their identity comes from."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic.json_schema import WithJsonSchema
 
 from clusterwright.blueprint import user_list
@@ -15,6 +16,9 @@ Identity = Literal["local", "directory"]
 
 _Name = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^{user_list.NAME}$"})]
 _Number = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 1100, "maximum": 99_999})]
+
+
+_Listed = TypeVar("_Listed", bound=Section)
 
 
 class UserSection(Section):
@@ -81,3 +85,35 @@ def user_problems(users: list[UserSection], groups: list[GroupSection], identity
             "submit",
             help="set identity: local and list users by the directory's uids",
         )
+
+
+def problems_as_written(cluster: dict[str, Any]) -> list[Problem]:
+    """Return what is wrong with the users and groups that can be read, for a blueprint that has other mistakes too.
+
+    Of groups that cannot all be read, nothing is concluded about who is in them.
+    """
+    users, user_places = _readable(UserSection, cluster.get("users"))
+    groups, group_places = _readable(GroupSection, cluster.get("groups"))
+    listed = cluster.get("groups") or []
+    complete = isinstance(listed, list) and len(groups) == len(listed)
+    places = {"users": user_places, "groups": group_places}
+    found = []
+    for problem in user_problems(users, groups, "directory" if cluster.get("identity") == "directory" else "local"):
+        _, section, *rest = problem.path
+        if rest and isinstance(rest[0], int):
+            rest[0] = places[str(section)][rest[0]]
+        if complete or problem.id != "USR005":
+            found.append(replace(problem, path=("cluster", section, *rest)))
+    return found
+
+
+def _readable(section: type[_Listed], written: object) -> tuple[list[_Listed], list[int]]:
+    """Return the entries of a list that are of the right form, and their places in it."""
+    entries, places = [], []
+    for place, entry in enumerate(written if isinstance(written, list) else []):
+        try:
+            entries.append(section.model_validate(entry))
+        except ValidationError:
+            continue
+        places.append(place)
+    return entries, places

@@ -158,6 +158,69 @@ def test_kubernetes_runs_images_of_registries(tmp_path: Path, jobs: str, field: 
     assert (found[0].id, "Kubernetes" in found[0].message) == ("JOB008", True)
 
 
+EVERYTHING = (
+    "environment: venv, image: nvcr.io/nvidia/pytorch:1, modules: [cuda/12.8], megatron: /opt/Megatron-LM, "
+    "data: /shared/corpus, internet: false"
+)
+
+
+def test_mistakes_of_several_keys_are_told_at_once(tmp_path: Path) -> None:
+    """Keys of other environments, Megatron-LM out of reach, data without tokenizer, an image out of reach: all six."""
+    expected = [
+        ("JOB007", "image"),
+        ("JOB007", "modules"),
+        ("JOB003", "megatron"),
+        ("JOB008", "environment"),
+        ("JOB007", "data"),
+        ("JOB001", "image"),
+    ]
+    assert [(one.id, one.path[2]) for one in problems(tmp_path, EVERYTHING, KUBERNETES)] == expected
+    also = problems(tmp_path, f"{EVERYTHING}, checkpoints: here, learning_rate: 8", KUBERNETES)
+    assert {(one.id, one.path[2]) for one in also} == {
+        *expected,
+        ("JOB005", "checkpoints"),
+        ("JOB011", "learning_rate"),
+    }
+    assert len(also) == len(expected) + 2
+    assert all(one.help and one.position for one in also)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "rule"),
+    [
+        ("environment: podman, venv: /shared/venv", "JOB011"),
+        ("environment: [venv], image: team/megatron:1", "JOB011"),
+        ("data: /shared/corpus, tokenizer: /opt/gpt2", "JOB003"),
+    ],
+)
+def test_of_a_value_that_cannot_be_read_nothing_is_concluded(tmp_path: Path, jobs: str, rule: str) -> None:
+    """A word that is no environment is one mistake, not another for each key of the environment that was meant."""
+    assert [one.id for one in problems(tmp_path, jobs)] == [rule]
+
+
+@pytest.mark.parametrize(
+    ("rule", "wrong", "right"),
+    [
+        ("JOB009", "image: 5", 'image: "5:1"'),
+        ("JOB009", "tokenizer: [gpt2]", "tokenizer: gpt2"),
+        ("JOB009", "internet: 7", "internet: true"),
+        ("JOB009", "data: null, checkpoints: {a: 1}", "data: null, checkpoints: /shared/a"),
+        ("JOB010", "images: team/megatron:1", "image: team/megatron:1"),
+        ("JOB011", "environment: podman", "environment: container"),
+        ("JOB011", "learning_rate: 8", "learning_rate: 1"),
+        ("JOB011", "learning_rate: 0", "learning_rate: 6e-5"),
+        ("JOB011", "environment: modules, modules: []", "environment: modules, modules: [cuda/12.8]"),
+    ],
+)
+def test_mistakes_of_form_have_an_id(tmp_path: Path, rule: str, wrong: str, right: str) -> None:
+    """A value of another type, an unknown key, a value out of its bounds: each with id, place and what to do."""
+    (found,) = problems(tmp_path, wrong)
+    assert (found.id, found.path[:2]) == (rule, ("cluster", "jobs"))
+    assert found.help
+    assert found.position
+    assert problems(tmp_path, right) == []
+
+
 def test_an_image_may_hold_megatron_itself(tmp_path: Path) -> None:
     """Vendors' images have it in a folder of their own, which no shared file system needs to hold."""
     assert problems(tmp_path, "image: team/megatron:1, megatron: /opt/megatron-lm") == []

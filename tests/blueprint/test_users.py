@@ -243,3 +243,52 @@ def test_a_directory_is_refused_everywhere(tmp_path: Path) -> None:
 def test_a_user_needs_keys_said_or_said_to_have_none(tmp_path: Path) -> None:
     """Forgetting the keys is noticed in the blueprint, not at the first login."""
     assert "ssh_keys" in problems(tmp_path, "  users: [{name: alice, uid: 20001}]\n")
+
+
+ALICE = "{name: alice, uid: 20001, ssh_keys: []}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "wrong", "right"),
+    [
+        ("USR010", "users: [{name: alice, uid: 20001}]", f"users: [{ALICE}]"),
+        ("USR010", "groups: [{name: research}]", "groups: [{name: research, gid: 20100}]"),
+        ("USR011", 'users: [{name: alice, uid: "20001", ssh_keys: []}]', f"users: [{ALICE}]"),
+        ("USR011", f"users: {ALICE}", f"users: [{ALICE}]"),
+        ("USR011", "groups: [{name: 7, gid: 20100}]", "groups: [{name: a7, gid: 20100}]"),
+        ("USR011", "identity: ldap", "identity: local"),
+        ("USR012", "users: [{name: alice, uid: 20001, ssh_keys: [], shell: /bin/sh}]", f"users: [{ALICE}]"),
+        (
+            "USR013",
+            f"users: [{{name: alice, uid: 20001, ssh_keys: [{', '.join([repr(ED25519)] * 17)}]}}]",
+            f"users: [{{name: alice, uid: 20001, ssh_keys: [{', '.join([repr(ED25519)] * 16)}]}}]",
+        ),
+    ],
+)
+def test_mistakes_of_form_have_an_id(tmp_path: Path, rule: str, wrong: str, right: str) -> None:
+    """A missing key, a value of another type, an unknown key, too many: each with id, place and what to do."""
+    said = problems(tmp_path, f"  {wrong}\n")
+    assert f"error[{rule}]: " in said
+    assert "blueprint.yaml:6:" in said
+    assert "help: " in said
+    path = tmp_path / "right.yaml"
+    path.write_text(f"{BLUEPRINT}  {right}\n")
+    assert isinstance(resolve(load(path).blueprint, load_catalogue()), Resolved)
+
+
+def test_users_beside_one_that_cannot_be_read_are_checked(tmp_path: Path) -> None:
+    """Each mistake stands at its own user, and membership is not judged by groups that cannot be read."""
+    said = problems(
+        tmp_path,
+        "  groups: [{name: research}]\n"
+        "  users:\n"
+        "  - {name: alice, ssh_keys: []}\n"
+        "  - {name: root, uid: 20001, ssh_keys: []}\n"
+        "  - {name: bob, uid: 20001, groups: [research], ssh_keys: []}\n",
+    )
+    assert re.findall(r"error\[(\w+)\].*\n.*blueprint.yaml:(\d+):", said) == [
+        ("USR010", "6"),
+        ("USR010", "8"),
+        ("USR002", "9"),
+        ("USR004", "10"),
+    ]
