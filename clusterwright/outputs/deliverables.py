@@ -62,8 +62,10 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
         ClusterwrightError: the drawings cannot be printed.
     """
     from clusterwright.outputs.onprem.documents import onprem_documents  # noqa: PLC0415
+    from clusterwright.outputs.onprem.software_page import software_documents  # noqa: PLC0415
 
     files = onprem_documents(plan, option, catalogue) | _scheduler_files(plan, option, catalogue)
+    files |= software_documents(plan, option)
     if not pdf:
         return files
     from clusterwright.outputs import printing  # noqa: PLC0415

@@ -259,7 +259,14 @@ def test_drivers_come_from_one_place() -> None:
     other = replace(catalogue.systems["dgx-h100"], name="HGX H100 of another maker", vendor="Dell")
     files = kubernetes_files(plan, option, replace(catalogue, systems=catalogue.systems | {"dgx-h100": other}))
     values = YAML(typ="safe").load(files["values/gpu-operator.yaml"].content.decode())
-    assert values["driver"] == {"enabled": True, "rdma": {"enabled": True}}
+    software = plan.software_of("onprem")
+    assert software is not None
+    assert values["driver"] == {
+        "enabled": True,
+        "rdma": {"enabled": True},
+        "version": software.version("driver"),
+        "kernelModuleType": "open",
+    }
     assert values["toolkit"] == {"enabled": True}
 
 

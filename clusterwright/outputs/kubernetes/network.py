@@ -4,6 +4,7 @@ import json
 from ipaddress import IPv4Network
 from typing import Any
 
+from clusterwright.blueprint.node_software import Software
 from clusterwright.catalog.records import System
 from clusterwright.errors import InputError
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RAIL_RESOURCE, KubernetesCluster, release_of
@@ -20,13 +21,24 @@ def gpu_operator_values(cluster: KubernetesCluster) -> dict[str, Any]:
     """Return the values of the GPU operator: DGX OS brings driver and container toolkit, other systems get them."""
     installed = _has_driver(cluster.system)
     return {
-        "driver": {"enabled": not installed, "rdma": {"enabled": not installed and cluster.mellanox}},
+        "driver": {
+            "enabled": not installed,
+            "rdma": {"enabled": not installed and cluster.mellanox},
+            **({} if installed else _driver_release(cluster.software)),
+        },
         "toolkit": {"enabled": not installed},
         "nfd": {"enabled": True},
         "daemonsets": {"tolerations": [tolerated(cluster)]},
         # The chart wants Prometheus' own resource types unless it is told that there are none.
         "dcgmExporter": {"serviceMonitor": {"enabled": False}},
     }
+
+
+def _driver_release(software: Software | None) -> dict[str, str]:
+    """Return version and flavour of the driver that the operator installs; its own default where none is decided."""
+    if software is None or (version := software.version("driver")) is None:
+        return {}
+    return {"version": version, "kernelModuleType": software.version("kernel_modules") or "auto"}
 
 
 def _has_driver(system: System) -> bool:

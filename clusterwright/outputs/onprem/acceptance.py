@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clusterwright.blueprint.node_software import Software
 from clusterwright.catalog.records import System
 from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import managed_devices
@@ -95,7 +96,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Power and cooling": _power(design, standing, system),
         "Management network": _management(design, standing),
         "Compute fabric": _fabric(design),
-        "Nodes": _nodes(option, system, design),
+        "Nodes": _nodes(option, system, design, plan.software_of(option.target)),
         "Collectives": _collectives(design, system),
         "Storage": _storage(design),
         f"{option.scheduler.capitalize()} and the workload": _workload(plan, option, design),
@@ -191,15 +192,18 @@ def _fabric(design: OnPremDesign) -> list[Step]:
     ]
 
 
-def _nodes(option: Option, system: System, design: OnPremDesign) -> list[Step]:
+def _nodes(option: Option, system: System, design: OnPremDesign, software: Software | None) -> list[Step]:
     tools, hosts = tools_of(system.accelerator), design.inventory.hosts_per_node
     infiniband = design.inventory.compute_network == INFINIBAND_NETWORK
     ports = (system.fabric_ports or 0) // hosts or "all"
+    version = None if software is None else software.version("driver")
+    driver = "one driver version" if version is None else f"driver {version}"
     steps = [
         Step(
             do=f"`{tools.listing}` on every node",
-            expect=f"{system.gpus // hosts} GPUs, one driver version on all nodes",
+            expect=f"{system.gpus // hosts} GPUs, {driver} on all nodes",
         ),
+        *_versions(option, software),
         Step(do=f"`{tools.memory}`", expect="no uncorrectable error, no row waiting to be remapped"),
         Step(do=f"`{tools.diagnosis}` on every node", expect="every test passes"),
         Step(
@@ -215,6 +219,20 @@ def _nodes(option: Option, system: System, design: OnPremDesign) -> list[Step]:
             )
         )
     return steps
+
+
+def _versions(option: Option, software: Software | None) -> list[Step]:
+    """Return the comparison of every node with the versions of the plan, where a script does it."""
+    if software is None or option.scheduler == "kubernetes":
+        return []
+    fabric = software.version("fabricmanager")
+    return [
+        Step(
+            do="`node/software_check.sh` on every node",
+            expect="status 0: what is pinned is there, nothing below what the set requires"
+            + (f", Fabric Manager {fabric}" if fabric else ""),
+        )
+    ]
 
 
 def _collectives(design: OnPremDesign, system: System) -> list[Step]:

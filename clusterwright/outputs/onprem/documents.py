@@ -267,6 +267,7 @@ def _readme(
         "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
         "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
+        "| `software.md` | driver, CUDA, fabric software and scheduler: one set of versions for every node |",
         _SCHEDULERS[scheduler].format(jobs=job_row),
         "",
         "## What was decided",

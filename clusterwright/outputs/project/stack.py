@@ -19,6 +19,7 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.kubernetes.quota import with_quota
 from clusterwright.outputs.launch.example_job import for_fabric
+from clusterwright.outputs.launch.software import node_table
 from clusterwright.outputs.project.configuration import LAYERS, configuration
 from clusterwright.outputs.project.configuration.shared import (
     JOB_ENVIRONMENT,
@@ -70,6 +71,8 @@ def for_node(manifest: str, instance: Instance) -> str:
 _STILL = "# Still to set: "
 #: What the nodes use up: kind of capacity, code, how much each, unit, name.
 _QUOTA = "# Quota: "
+#: What nodes install that is in no distribution.
+_NODE_TABLE = "node/software.csv"
 _QUEUE, _EXAMPLE_JOB = "examples/queue.yaml", "examples/all_reduce.yaml"
 
 
@@ -87,6 +90,8 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     if option.file_system is None:
         raise InputError(f"{option.target} has no Pulumi project", help="one of aws, azure, gcp")
     files = {kept_example(path): file for path, file in project_files(option.target, option.scheduler).items()}
+    if _NODE_TABLE in files:
+        files[_NODE_TABLE] = replace(files[_NODE_TABLE], content=node_table(plan.software_of(option.target)).encode())
     instance = catalogue.instances[option.instance]
     for path in [path for path in files if re.fullmatch(r"examples/.*\.yaml", path)]:
         manifest = files[path].content.decode()

@@ -9,6 +9,7 @@ from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import ADAPTERS, adapters, fabric_of, hosts_per_node
 from clusterwright.outputs.launch.example_job import pod_of
 from clusterwright.outputs.launch.fabric import container_mounts, settings_for, shell_lines
+from clusterwright.outputs.launch.software import image_words
 from clusterwright.outputs.templates import render
 from clusterwright.outputs.training.job_settings import (
     HOLDS,
@@ -252,6 +253,7 @@ def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *,
         image=MEGATRON_IMAGE,
         efa=fabric == "efa",
         bucket=_BUCKETS.get(option.target, ""),
+        image_words=image_words(plan.software_of(option.target)),
         node_image=_NODE_IMAGES.get(fabric, ""),
         adapters=adapters(option, catalogue),
         files=files,

@@ -1,0 +1,96 @@
+"""Software of machines on premises: a page, the versions as a table, and the script that compares a machine."""
+
+import csv
+import io
+
+from clusterwright import assets
+from clusterwright.blueprint.node_software import Software
+from clusterwright.catalog.software.solver import Chosen
+from clusterwright.catalog.software.table import GIVEN
+from clusterwright.catalog.software.table import software as tables
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.markdown import markdown_table
+from clusterwright.plan.record import Option, Plan
+
+#: Components without which a node takes no job; others are compared where they are installed.
+_NEEDED = frozenset({"driver", "kernel_modules", "fabricmanager"})
+_COLUMNS = ("component", "version", "from", "least", "needed")
+_ORIGINS = {"given": "the system", "pinned": "pinned", "image": "the image", "newest": "newest that fits"}
+
+
+def releases(software: Software) -> tuple[Chosen, ...]:
+    """Return what is installed or set on a node, without the facts of the hardware that decided it."""
+    known = tables().components
+    return tuple(
+        part
+        for part in software.parts
+        if part.version is not None and (known[part.component].needed_when != GIVEN or part.component == "os")
+    )
+
+
+def versions_csv(software: Software) -> str:
+    """Return the table that `software_check.sh` reads: the versions, and the least that the rest of the set takes."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for part in releases(software):
+        needed = "yes" if part.component in _NEEDED else "no"
+        writer.writerow((part.component, part.version, part.origin, part.least or "", needed))
+    return lines.getvalue()
+
+
+def software_page(plan: Plan, software: Software, *, nodes: int, checked: bool) -> str:
+    """Return `software.md`: what belongs on every node, since when it is decided and until when it is supported.
+
+    Args:
+        plan: for its name.
+        software: of the nodes.
+        nodes: hosts that there are.
+        checked: `node/software_check.sh` is beside it.
+    """
+    rows = [
+        (part.name, part.version or "", _ORIGINS[part.origin], part.least or "", part.ended or "")
+        for part in releases(software)
+    ]
+    lines = [
+        f"# Software of {plan.name}",
+        "",
+        "One set that fits together, of releases with a source each: `clusterwright software BLUEPRINT` shows the",
+        "sources, and `software.pin` and `software.forbid` of the blueprint change it. The least version is what the",
+        "rest of the set requires; support ends as the maker says, where that is known.",
+        "",
+        *markdown_table(("software", "version", "from", "at least", "support ends"), rows, words=5),
+        "",
+    ]
+    if checked:
+        lines += [
+            "`node/software_check.sh` compares a machine with `node/versions.csv` and says what differs: status 3",
+            "where a pinned version is another one, where a version is below the least, or where Fabric Manager is not",
+            "that of the driver; `--drain` also drains the node with the reason. Run it on every node before the",
+            "acceptance test, after every update, and between jobs. With both files in `/opt/gpu-cluster`:",
+            "",
+            "```sh",
+            f"srun --nodes={nodes} --ntasks-per-node=1 bash /opt/gpu-cluster/software_check.sh",
+            "```",
+        ]
+    else:
+        lines += [
+            "The operators bring what runs in the cluster, in the versions of `kubernetes/README.md` and",
+            "`kubernetes/values/`; the operating system of the nodes brings the rest.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def software_documents(plan: Plan, option: Option) -> dict[str, File]:
+    """Return the page of software, and for Slurm the table and script that check a machine; nothing if unknown."""
+    software = plan.software_of(option.target)
+    if software is None:
+        return {}
+    checked = option.scheduler != "kubernetes"
+    hosts = option.nodes if option.facility is None else len(option.facility.inventory.hosts())
+    files = {"software.md": text(software_page(plan, software, nodes=hosts, checked=checked))}
+    if checked:
+        script = assets.root() / "templates" / "slurm" / "software_check.sh"
+        files["node/versions.csv"] = text(versions_csv(software))
+        files["node/software_check.sh"] = File(content=script.read_bytes(), executable=True)
+    return files
