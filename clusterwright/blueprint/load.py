@@ -126,7 +126,7 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> LoadedBlueprint:
         InputError: the file cannot be read, or an override is not `path=value`.
         BlueprintError: the text or the values are wrong; holds every problem.
     """
-    return _checked(read(path), overrides, folder=path.parent)
+    return checked(read(path), overrides, folder=path.parent)
 
 
 def load_values(values: Mapping[str, Any], overrides: tuple[str, ...] = (), *, name: str) -> LoadedBlueprint:
@@ -141,17 +141,18 @@ def load_values(values: Mapping[str, Any], overrides: tuple[str, ...] = (), *, n
         InputError: a value is of a type that no blueprint holds, or an override is not `path=value`.
         BlueprintError: as `load`.
     """
-    return _checked(document_of(values, name=name), overrides, folder=Path())
+    return checked(document_of(values, name=name), overrides, folder=Path())
 
 
-def _checked(document: Document, overrides: tuple[str, ...], *, folder: Path) -> LoadedBlueprint:
+def checked(document: Document, overrides: tuple[str, ...] = (), *, folder: Path) -> LoadedBlueprint:
+    """Check the form of a blueprint's document; arguments and errors as `load`, `folder` is that of its other files."""
     if not isinstance(document.value, dict):
         raise InputError(
             f"{document.name} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …"
         )
-    document = replace(document, overridden=frozenset(_override(document.value, override) for override in overrides))
+    document = replace(document, overridden=document.overridden | {override(document.value, one) for one in overrides})
     problems = document.problems
-    typed = [override.partition("=")[2] for override in overrides]
+    typed = [one.partition("=")[2] for one in overrides]
     context = {"folder": folder, "typed": frozenset(typed)}
     try:
         blueprint = Blueprint.model_validate(document.value, context=context)
@@ -176,18 +177,22 @@ def _of_cluster(value: dict[str, Any]) -> Iterable[Problem]:
     return (*users.problems_as_written(cluster), *jobs.problems_as_written(cluster, pods))
 
 
-def _override(value: dict[str, Any], override: str) -> KeyPath:
-    """Put one `path=value` into the document's value; return the path."""
-    path, equals, text = override.partition("=")
+def override(value: dict[str, Any], given: str) -> KeyPath:
+    """Put one `path=value` into the document's value; return the path.
+
+    Raises:
+        InputError: it is not `path=value`, or leads through a value.
+    """
+    path, equals, text = given.partition("=")
     parts = path.split(".")
     if not equals or not all(parts):
-        raise InputError(f"--set {override!r} is not path=value", help="for example --set workload.tokens=2e12")
+        raise InputError(f"--set {given!r} is not path=value", help="for example --set workload.tokens=2e12")
     node = value
     for part in parts[:-1]:
         child = node.setdefault(part, {})
         if not isinstance(child, dict):
             raise InputError(
-                f"--set {override!r}: {part!r} is a value, not a section", help="name a key that the section has"
+                f"--set {given!r}: {part!r} is a value, not a section", help="name a key that the section has"
             )
         node = child
     node[parts[-1]] = parse_scalar(text)

@@ -29,6 +29,7 @@ from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
 from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
+from clusterwright.blueprint.schedule import LEAST_SHARED, MOST_SHARED, Schedule
 from clusterwright.blueprint.serving import Replicas, Serve, Traffic
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
@@ -287,6 +288,18 @@ class Blueprint(Section):
     software: SoftwareSection = Field(default_factory=SoftwareSection)
 
 
+class SharedWorkload(Schedule):
+    """One of several workloads; its sections are those of a blueprint with one."""
+
+    workload: Annotated[Train | Finetune | Serve, Field(discriminator="kind")]
+    traffic: Traffic | None = Field(None, description="serve: who asks, how often, how long")
+    replicas: Replicas = Field(default_factory=Replicas, description="serve: copies of the model")
+    goals: Goals = Field(default_factory=Goals)
+    storage: Storage = Field(default_factory=Storage)
+    data: DataLoading = Field(default_factory=DataLoading)
+    reliability: ReliabilitySection = Field(default_factory=ReliabilitySection)
+
+
 def serve_of(blueprint: Blueprint) -> tuple[Serve, Traffic]:
     """Return the workload of a blueprint whose kind is `serve`, and its traffic, without which none is resolved."""
     assert isinstance(blueprint.workload, Serve)  # noqa: S101 - chosen by kind
@@ -310,6 +323,17 @@ def json_schema() -> dict[str, Any]:
     """Return the blueprint's JSON Schema (draft 7, which editors read)."""
     schema = Blueprint.model_json_schema(ref_template="#/definitions/{model}")
     definitions = schema.pop("$defs")
+    entry = SharedWorkload.model_json_schema(ref_template="#/definitions/{model}")
+    definitions |= {**entry.pop("$defs"), "SharedWorkload": entry}
+    schema["properties"]["workloads"] = {
+        "type": "array",
+        "minItems": LEAST_SHARED,
+        "maxItems": MOST_SHARED,
+        "items": {"$ref": "#/definitions/SharedWorkload"},
+        "description": "in the place of workload: several that share the targets",
+    }
+    schema["required"].remove("workload")
+    schema["oneOf"] = [{"required": ["workload"]}, {"required": ["workloads"]}]
     for definition in (schema, *definitions.values()):
         _plain(definition)
     return {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.cli.planning import planned, progress_display, say_quotes
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import (
@@ -35,6 +36,11 @@ def plan(
     simulate: bool = False,
 ) -> int:
     """Print the plan, and what a simulation of it sees; return the exit code."""
+    if lists_workloads(path):
+        from clusterwright.cli import sharing
+
+        sharing.refuse({"--on": on != "all", "--quotes": quotes, "--details": details, "--simulate": simulate})
+        return sharing.plan(path, set_values, as_json=as_json, quiet=quiet)
     if simulate and as_json:
         raise InputError("--simulate prints text, --json a plan", help="give either")
     with progress_display(quiet=quiet or as_json) as progress:
@@ -142,6 +148,11 @@ def compare(
     from clusterwright.plan.text.currency import told_as_asked
     from clusterwright.plan.text.money import told_lines
 
+    if lists_workloads(path):
+        from clusterwright.cli import sharing
+
+        sharing.refuse({"--quotes": quotes, "--markdown": markdown, "--details": details})
+        return sharing.plan(path, set_values, as_json=as_json, quiet=True)
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 

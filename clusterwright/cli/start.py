@@ -7,6 +7,7 @@ from typing import Any
 
 from clusterwright import assets
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem, dotted
+from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.errors import EXIT_FINE, ClusterwrightError, InputError
 
 #: Commands whose JSON has a schema; `finance` is compare --finance.
@@ -86,6 +87,10 @@ def _checked(path: Path, set_values: list[str] | None) -> tuple[ClusterwrightErr
     from clusterwright.plan.price_age import OLD_PRICES
 
     try:
+        if lists_workloads(path):
+            from clusterwright.interface.sharing import plan_shared
+
+            return plan_shared(path, overrides=tuple(set_values or ())).error, None
         made = planned(path, set_values)
     except ClusterwrightError as error:
         return error, None

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.blueprint import load as blueprints
-from clusterwright.blueprint.load import LoadedBlueprint
+from clusterwright.blueprint.load import LoadedBlueprint, checked
 from clusterwright.blueprint.parts_file import OwnParts, read_parts
 from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.schema import TARGETS, Blueprint
+from clusterwright.blueprint.shared import lists_workloads, load_shared, member_of
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError, RuleError
 from clusterwright.interface.places import placed, placing
@@ -45,7 +46,25 @@ def load(source: Source, *, overrides: Overrides = ()) -> LoadedBlueprint:
     given = override_texts(overrides)
     if isinstance(source, Mapping):
         return blueprints.load_values(source, given, name=_NAME)
-    return blueprints.load(Path(source), given)
+    path = Path(source)
+    named = member_of(path)
+    if named is not None:
+        return _member(*named, given)
+    if lists_workloads(path):
+        raise InputError(
+            f"{path} lists several workloads, and this is about one",
+            help=f"name one as {path}#NAME; clusterwright plan, compare and check take all of them",
+        )
+    return blueprints.load(path, given)
+
+
+def _member(path: Path, name: str, given: tuple[str, ...]) -> LoadedBlueprint:
+    """Return one of several workloads of a file, on a cluster of its own; values given are of that workload."""
+    found = next((member for member in load_shared(path).members if member.name == name), None)
+    if found is None:
+        names = ", ".join(member.name for member in load_shared(path).members)
+        raise InputError(f"{path} has no workload {name!r}", help=f"one of {names}")
+    return checked(found.loaded.document, given, folder=path.parent)
 
 
 def override_texts(overrides: Overrides) -> tuple[str, ...]:

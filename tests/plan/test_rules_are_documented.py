@@ -59,3 +59,16 @@ def test_every_rule_of_evidence_is_in_its_table() -> None:
     }
     table = re.findall(r"^\| `(EVD\d{3})` \|", (assets.root() / "docs" / "independent.md").read_text(), re.M)
     assert sorted(table) == sorted(code)
+
+
+def test_every_rule_of_sharing_is_in_its_table() -> None:
+    """Ids of shared clusters in the code, and those of the table in docs/sharing.md, are the same."""
+    package = assets.root() / "clusterwright"
+    code = {
+        found
+        for layer in ("blueprint", "sharing")
+        for path in (package / layer).rglob("*.py")
+        for found in re.findall(r'"(WRK\d{3})"', path.read_text())
+    }
+    table = re.findall(r"^\| `(WRK\d{3})` \|", (assets.root() / "docs" / "sharing.md").read_text(), re.M)
+    assert sorted(table) == sorted(code)

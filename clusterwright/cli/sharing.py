@@ -1,0 +1,64 @@
+"""The commands of a blueprint with several workloads: plan, compare, check."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from clusterwright.cli.planning import progress_display
+from clusterwright.errors import EXIT_FINE, InputError
+from clusterwright.interface.sharing import SharedResult, plan_shared
+from clusterwright.sharing.record import SharedPlan
+
+
+def refuse(given: dict[str, object]) -> None:
+    """Refuse options that are of a plan of one workload.
+
+    Raises:
+        InputError: one of them is given.
+    """
+    for name, value in given.items():
+        if value:
+            raise InputError(f"{name} is of one workload", help=f"leave out {name}, or name the workload: FILE#NAME")
+
+
+def plan(path: Path, set_values: list[str] | None, *, as_json: bool, quiet: bool) -> int:
+    """Print the plan of a shared cluster; return the exit code."""
+    with progress_display(quiet=quiet or as_json) as progress:
+        made = plan_shared(path, overrides=tuple(set_values or ()), progress=progress)
+    if as_json:
+        print(json.dumps(document(made.plan), indent=1, allow_nan=False))  # noqa: T201 - the result
+    else:
+        from clusterwright.cli.render.sharing import shared_text
+
+        print(shared_text(made.plan, str(path)))  # noqa: T201
+    return exit_code(made)
+
+
+def exit_code(made: SharedResult) -> int:
+    """Show failed rules on stderr at their places; return the exit code."""
+    from clusterwright.cli.ending import show_error
+
+    sys.stdout.flush()
+    error = made.error
+    if error is None:
+        return EXIT_FINE
+    show_error(error)
+    return error.exit_code
+
+
+def document(plan: SharedPlan) -> dict[str, Any]:
+    """Return the plan of a shared cluster as JSON holds it."""
+    from dataclasses import asdict
+
+    best = plan.recommended
+    options = [
+        asdict(option) | {"saved_usd": option.saved_usd, "saved_share": option.saved_share} for option in plan.options
+    ]
+    return {
+        "schema": 1,
+        "kind": "shared",
+        **asdict(plan),
+        "options": options,
+        "recommended": None if best is None else best.target,
+    }
