@@ -94,14 +94,15 @@ def ids(findings: Sequence[Finding]) -> list[str]:
         ("azure", ("min_nodes=301",), ["PLC010"], "one scale set of Standard_ND96isr_H100_v5 holds 300"),
         ("azure", ("min_nodes=65", *AZURE_BLOCK), ["PLC010"], "one block capacity reservation holds 64"),
         ("azure", (GB200, "min_nodes=289"), ["PLC010"], "holds 288"),
-        ("azure", (GB200, "min_nodes=19", "max_nodes=35"), ["PLC011"], "allow 18 or 36 nodes"),
+        ("azure", (GB200, "min_nodes=19", "max_nodes=35"), ["PLC011"], "is a number of whole racks of"),
+        ("azure", (GB200, "min_nodes=37", "max_nodes=40"), ["PLC011"], "allow 36 or 54 nodes"),
         ("azure", (GB200, "min_nodes=19", "max_nodes=36"), [], ""),
         ("gcp", ("min_nodes=256", "capacity=flex-start"), [], ""),
         ("gcp", ("min_nodes=257", "capacity=flex-start"), ["PLC010"], "one flex-start request holds 256"),
         ("gcp", (V5P, "min_nodes=1536"), [], ""),
         ("gcp", (V5P, "min_nodes=1537"), ["PLC010"], "one TPU slice of ct5p-hightpu-4t holds 1536"),
         ("gcp", (V5P, "min_nodes=3", "max_nodes=3"), ["PLC011"], "allow 2 or 4 nodes"),
-        ("gcp", (V5P, "min_nodes=17", "max_nodes=31"), ["PLC011"], "allow 16 or 32 nodes"),
+        ("gcp", (V5P, "min_nodes=17", "max_nodes=31"), ["PLC011"], "is a slice of"),
     ],
 )
 def test_sizes_beyond_a_limit(

@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -22,11 +23,13 @@ PRICE = {
 METADATA = '"FormatVersion","v1.0"\n"Disclaimer","x"\n"Publication Date","x"\n"Version","1"\n"OfferCode","AmazonEC2"\n'
 
 
-def _read(folder: Path, *rows: dict[str, str]) -> tuple[Ingested, list[tuple[str, str, float]]]:
+def _read(
+    folder: Path, *rows: dict[str, str], quoting: Literal[0, 1] = csv.QUOTE_ALL
+) -> tuple[Ingested, list[tuple[str, str, float]]]:
     path = folder / "offer[1].csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(METADATA)
-        writer = csv.DictWriter(file, PRICE.keys(), quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer = csv.DictWriter(file, PRICE.keys(), quoting=quoting, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     with PriceStore.open(folder / "prices.duckdb") as store:
@@ -91,3 +94,22 @@ def test_an_error_page_is_no_offer(tmp_path: Path) -> None:
         with pytest.raises(FeedError, match="is not what aws-offer gives"):
             read_files(store, feed_named("aws"), [path], at=dt.datetime.now(dt.UTC))
         assert store.connection.table("ingest").count("*").fetchall() == [(0,)]
+
+
+def test_an_offer_without_quotes_says_the_same(tmp_path: Path) -> None:
+    """Cells in quotes or not are the same cells."""
+    quoted, plain = tmp_path / "quoted", tmp_path / "plain"
+    quoted.mkdir()
+    plain.mkdir()
+    assert _read(plain, PRICE, quoting=csv.QUOTE_MINIMAL)[1] == _read(quoted, PRICE)[1]
+
+
+@pytest.mark.parametrize(("size", "kept"), [(3 * 2**20, True), (5 * 2**20, False)])
+def test_documents_of_at_most_4_mib_are_kept_whole(tmp_path: Path, size: int, kept: bool) -> None:
+    """Larger ones are known by their hash and the rows read from them alone."""
+    other = PRICE | {"Operating System": "Windows", "PriceDescription": "x" * 2**13}
+    _read(tmp_path, PRICE, *[other] * (size // 2**13))
+    with PriceStore.open(tmp_path / "prices.duckdb") as store:
+        (row,) = store.connection.execute("select byte_count, content is not null from document").fetchall()
+    assert size < row[0] < 1.1 * size
+    assert row[1] is kept

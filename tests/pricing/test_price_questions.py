@@ -167,3 +167,18 @@ def test_the_index_of_what_is_shipped() -> None:
     newest = rows[0]
     assert newest["month"] == dt.date(2026, 10, 1)
     assert newest["others_median_usd_per_gpu_hour"] < 5 < newest["highest_usd_per_gpu_hour"]
+
+
+def test_servers_without_a_purchase_price_are_not_bought(tmp_path: Path) -> None:
+    """The one server of the GPU with a price in the book is the one to buy; without any there is none."""
+    day, asked = (
+        dt.date(2026, 12, 31),
+        {"accelerators": ["h100-sxm-80gb"], "system": "", "terms": replace(_ROOM, purchase_usd=None)},
+    )
+    bought = point(sku="dgx-h100", region="", term="purchase", unit="system", charge="once", usd=373_000.0)
+    with_it, without = tmp_path / "with", tmp_path / "without"
+    with_it.mkdir()
+    without.mkdir()
+    found = owned_servers(PriceBook.open(folder(with_it, bought)), load(), **asked, as_of=day)
+    assert [(server.system, server.purchase_usd_per_gpu) for server in found] == [("dgx-h100", 373_000 / 8)]
+    assert owned_servers(PriceBook.open(folder(without, point())), load(), **asked, as_of=day) == ()

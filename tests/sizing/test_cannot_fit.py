@@ -59,3 +59,21 @@ def test_reasons_name_their_source_and_its_figures(case: dict[str, str]) -> None
 def test_there_are_at_least_thirty() -> None:
     """The list is long enough to mean something."""
     assert len(CASES) >= 30
+
+
+@pytest.mark.parametrize(("ranks", "split"), [(1, "(tp 8, pp 1, dp 1, ZeRO"), (2, "(tp 8, cp 2, pp 1, dp 1, ZeRO")])
+def test_the_layout_that_came_closest_is_told_with_every_way_it_is_split(ranks: int, split: str) -> None:
+    """A sequence over two ranks is said so; one that is whole is not."""
+    catalogue = load()
+    job = TrainingJob(
+        model=lookup.model(catalogue, "gpt3-175b"), tokens=1e12, sequence_length=2048, global_batch_sequences=8,
+        precision="bf16", finish_within_s=None, max_nodes=ranks, tensor_parallel=8, pipeline_parallel=1,
+        context_parallel=ranks,
+    )  # fmt: skip
+    with pytest.raises(RuleError, match="MEM001") as caught:
+        search(
+            job=job,
+            node=lookup.node_type_of_system(catalogue, "dgx-h100"),
+            calibration=load_calibration(),
+        )
+    assert split in caught.value.findings[0].message

@@ -3,6 +3,8 @@
 import csv
 import math
 from dataclasses import fields, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ from clusterwright.sizing.records.loading import DataFeed, Loading
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.training import layouts
 from clusterwright.sizing.training.search import search
-from clusterwright.sizing.training.timing import Timed, time_all
+from clusterwright.sizing.training.timing import Timed, _with_waiting, time_all
 
 NUMBERS = load_calibration().reliability()
 
@@ -415,3 +417,38 @@ def test_what_a_node_can_read_is_a_fact_or_unknown() -> None:
     assert azure.storage_bytes_per_s_one_way == 10e9
     dgx = node_type_of_system(catalogue, "dgx-h100")
     assert (dgx.cpu_threads, dgx.local_nvme_bytes, dgx.storage_bytes_per_s_one_way) == (224, 30.72e12, None)
+
+
+def test_two_nodes_read_twice_what_one_reads(job: TrainingJob, h100: NodeType) -> None:
+    """16 ranks of 64 images of 150 kB a step of 80 ms: 1.92 GB/s for the whole job, 0.96 GB/s for each node."""
+    images = replace(
+        job,
+        sequence_length=1,
+        global_batch_sequences=1024,
+        loading=Loading(bytes_per_token=150e3, workers=8, prefetch_batches=2, worker_bytes_per_s=100 * 150e3),
+    )
+    feed = fed(images, h100, step_s=0.05, tp=1, pp=1, dp=16, micro_batch=64, micro_batches=1)
+    assert feed.read_bytes_per_s == pytest.approx(1.92e9)
+    assert feed.read_bytes_per_s_per_node == pytest.approx(0.96e9)
+
+
+def test_no_more_than_1024_processes_are_proposed() -> None:
+    """1,024 prepare in a second what one prepares in 1,024; a step that needs one more gets none proposed."""
+    usual = {"step_s": 1.0, "pause_s": 0.0, "per_process": 1.0}
+    assert data_loading.workers_needed(1024.0, **usual) == 1024
+    assert data_loading.workers_needed(1025.0, **usual) is None
+
+
+def test_the_search_waits_as_long_as_the_plan_tells_in_the_pause_of_the_exchange(
+    job: TrainingJob, h100: NodeType
+) -> None:
+    """Gradient exchange and optimizer of 0.5 and 0.25 s, in which two processes hold only part of a step ready."""
+    slow = loaded(job, bytes_per_token=4e3, workers=2, prefetch_batches=1, worker_bytes_per_s=1e8)
+    timed: Any = SimpleNamespace(
+        total_s=lambda: np.array([10.0]), compute_s=np.array([9.0]), data_parallel_s=0.5, optimizer_s=0.25
+    )
+    found = layout(micro_batches=256)
+    whole_s = float(np.squeeze(_with_waiting(slow, h100, found, timed, correction=1.0)))
+    feed = fed(slow, h100, step_s=10.0, pause_s=0.75)
+    assert feed.stall_s > 0
+    assert whole_s == pytest.approx(10.0 + feed.stall_s, rel=1e-12)

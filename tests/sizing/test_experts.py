@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model, NodeType
-from clusterwright.sizing.columns import Layouts, Shape, Tuning
+from clusterwright.sizing.columns import FULL, SELECTIVE, Layouts, Shape, Tuning
 from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.hardware.devices import device_of
-from clusterwright.sizing.model import experts, layer_memory
+from clusterwright.sizing.model import compute, experts, layer_memory
 from clusterwright.sizing.model.shapes import attended_keys, shape_of, trained_layers
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.training import layouts, memory, stages, step
+from clusterwright.sizing.training.parallel_sizes import expert_parallel_sizes
 from clusterwright.sizing.training.search import search
 from clusterwright.workload import transformer
 
@@ -235,3 +236,29 @@ def test_what_experts_keep_and_move_by_hand(mixtral: Model, h100: NodeType) -> N
     moved = TUNING.expert_passes * 2 * copies * 4096 + passes * 2 * copies * 3 * 14336 + passes * 4 * tokens * 8
     seconds = experts.layer_streaming_s(shape, device, TUNING, rows=4096.0, tp=2.0)
     assert float(seconds) == pytest.approx(moved / (0.85 * 3.35e12), rel=1e-12)
+
+
+def test_full_recomputation_sends_the_copies_two_more_times(deepseek: Model, h100: NodeType) -> None:
+    """Six exchanges instead of four: the forward pass, with its two, is done again."""
+    shape, device = shape_of(deepseek, sequence_length=4096), device_of(h100, precision="bf16")
+    once, again = (
+        float(experts.exchange_s(shape, device, TUNING, layouts=replace(LAYOUT, recompute=mode), rows=4096.0))
+        for mode in (float(SELECTIVE), float(FULL))
+    )
+    assert again == pytest.approx(1.5 * once)
+
+
+@pytest.mark.parametrize(("count", "largest"), [(128, 128), (129, 43), (256, 128), (258, 86)])
+def test_experts_are_spread_over_at_most_128_ranks(mixtral: Model, count: int, largest: int) -> None:
+    """Of the sizes that divide the experts, the largest within the limit."""
+    job = _job(replace(mixtral, experts=count))
+    assert max(expert_parallel_sizes(job)) == largest
+
+
+def test_a_dense_model_has_no_experts_to_launch(h100: NodeType) -> None:
+    """A layer whose share of experts goes to nothing takes what a dense layer takes, launches included."""
+    device = device_of(h100, precision="bf16")
+    dense = shape_of(lookup.model(load(), "llama-3.1-8b"), sequence_length=4096)
+    layer = compute.layer_compute(dense, device, TUNING, layouts=LAYOUT, rows=4096.0)
+    assert (layer.launch_s, layer.experts_s) == (0.0, 0.0)
+    assert layer.total_s == pytest.approx(experts.at_least_launched(layer.total_s, launch_s=layer.launch_s))

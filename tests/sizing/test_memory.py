@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from clusterwright.sizing.columns import FULL, NONE, SELECTIVE, Layouts, Shape
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.training import memory, stages
 from clusterwright.sizing.training.practice import GRADIENT_BYTES
+from clusterwright.sizing.training.timing import fewest_layers
 
 GPT3 = Shape(
     layers=96.0, hidden=12288.0, query=12288.0, key_value=12288.0, ffn=49152.0, mlp_matrices=2.0, heads=96.0,
@@ -105,3 +107,41 @@ def test_higher_zero_stages_hold_less_state(*, zero: float, dp: int) -> None:
 def test_recomputation_orders_memory() -> None:
     """Full keeps least, none keeps most."""
     assert kept(FULL) < kept(SELECTIVE) < kept(NONE)
+
+
+def test_gradients_that_stream_to_the_host_pass_through_two_layers_of_bf16() -> None:
+    """Under ZeRO-2 `2 x 2` bytes per parameter of a layer, over the tensor-parallel ranks; under ZeRO-1 none."""
+    arguments = {"rows": 2048.0, "share": 1.0}
+    for stage, more in ((1.0, 0.0), (2.0, 2 * 2 * 12 * 12288**2 / 8)):
+        layouts = replace(LAYOUT, zero_stage=stage)
+        plain = float(memory.gathered_bytes(GPT3, layouts=layouts, **arguments))
+        streamed = float(memory.gathered_bytes(GPT3, layouts=layouts, **arguments, streamed=True))
+        assert plain == 2 * 2 * 2048 * 12288
+        assert streamed - plain == pytest.approx(more)
+
+
+def test_a_width_that_ranks_do_not_divide_is_shared_all_the_same() -> None:
+    """Equation 4 of arXiv 2205.05198 for seven ranks, which do not divide 12,288: a seventh of 34 s b h."""
+    assert kept(SELECTIVE, tp=7.0) == pytest.approx(2048 * 12288 * 34 / 7, rel=1e-12)
+
+
+@given(
+    room=st.floats(min_value=0.0, max_value=1.0),
+    vpp=st.sampled_from([1, 2, 3, 4]),
+    pp=st.sampled_from([1, 2, 4, 8]),
+)
+def test_the_fewest_layers_recomputed_are_those_of_trying_each_number(*, room: float, vpp: int, pp: int) -> None:
+    """Between the memory with all layers recomputed and with none, the first number of layers that fits."""
+    full = replace(LAYOUT, pp=float(pp), vpp=float(vpp), recompute=float(FULL))
+    layer = layer_memory.layer_bytes(GPT3, full)
+
+    def needed(layers: float) -> float:
+        return float(memory.fullest_bytes(GPT3, replace(full, recompute_layers=layers), layer=layer))
+
+    least, most = needed(np.inf), needed(0.0)
+    limit = least + room * (most - least)
+    found = float(fewest_layers(GPT3, full, layer=layer, limit_bytes=limit))
+    chunk = 96 // pp // vpp
+    tried = [count for count in range(1, chunk) if needed(float(count)) <= limit * (1 - 1e-12)]
+    exact = [count for count in range(1, chunk) if needed(float(count)) <= limit * (1 + 1e-12)]
+    assert found in {min(tried, default=np.inf), min(exact, default=np.inf)}

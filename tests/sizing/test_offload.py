@@ -20,7 +20,7 @@ from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records import offload
 from clusterwright.sizing.records.job import Front, TrainingJob
 from clusterwright.sizing.records.offload import Links, Offload, Owned
-from clusterwright.sizing.training import memory
+from clusterwright.sizing.training import host_memory, memory
 from clusterwright.sizing.training.search import search
 from clusterwright.sizing.training.upkeep import upkeep_of
 
@@ -345,3 +345,23 @@ def test_hosts_of_the_catalogue() -> None:
     assert server.update_bytes_per_s == 54.5e9 < rack.update_bytes_per_s
     trainium = node_type_of_instance(CATALOGUE, "trn2.48xlarge")
     assert trainium.host.link_bytes_per_s_per_gpu_one_way is None
+
+
+def test_an_optimizer_on_the_host_updates_nothing_on_the_accelerator(dgx: NodeType) -> None:
+    """Its seconds stand with the offloading; offloaded activations leave the update where it is."""
+    fixed = {"micro_batch": 1, "tensor_parallel": 1, "recompute": "full", "pipeline_parallel": 1}
+    plain, moved = (_front(ways, dgx, **fixed).points[-1] for ways in ((), ("optimizer",)))
+    assert moved.step.optimizer_s == 0 < plain.step.optimizer_s
+    assert moved.step.offload_s > 0
+    kept = _front(("activations",), dgx, **fixed).points[-1]
+    assert kept.step.optimizer_s == pytest.approx(plain.step.optimizer_s * plain.nodes / kept.nodes, rel=0.5)
+    assert kept.step.optimizer_s > 0
+
+
+def test_drives_of_unknown_size_take_no_share_of_the_host() -> None:
+    """Of 1 TB of host memory three quarters are in use; with drives of 1 TB those hold 900 GB, which is more."""
+    memory_bytes = 0.75e12 * host_memory.USABLE_SHARE
+    outside = host_memory.Outside(memory_bytes=memory_bytes, nvme_bytes=0.9e12, nodes=np.array([4.0]))
+    host = replace(HOST, memory_bytes=1e12, nvme_bytes=None)
+    assert outside.shares(machine(8, host)) == pytest.approx([0.75])
+    assert outside.shares(machine(8, replace(host, nvme_bytes=1e12))) == pytest.approx([0.9])

@@ -280,3 +280,23 @@ def test_a_node_type_carries_its_network_into_the_device() -> None:
     told = NodeNetwork(leaf_gpus=256, leaf_oversubscription=2, in_network=True, flat=True)
     changed = device_of(replace(node, network=told), precision="bf16")
     assert (changed.leaf_gpus, changed.leaf_oversubscription, changed.in_network, changed.flat) == (256, 2, 1, 1)
+
+
+def test_one_ring_whose_ranks_are_far_apart_crosses_the_leaf() -> None:
+    """Four ranks 128 apart reach over 512 accelerators: a leaf of 256 at 2:1 gives them half of their network."""
+    exact = replace(TUNING, network_latency_s=0.0, network_fraction=1.0)
+    narrow = device(leaf_gpus=256.0, leaf_oversubscription=2.0)
+    for stride, share in ((8.0, 1.0), (128.0, 0.5)):
+        where = topology.extent(narrow, ranks=4.0, stride=stride)
+        time = groups._flat_half_s(narrow, exact, size_bytes=GIB, ranks=4.0, stride=stride, where=where)
+        assert float(time) == pytest.approx(3 / 4 * GIB / (share * 50e9))
+
+
+def test_an_exchange_beyond_the_leaf_waits_for_its_uplinks() -> None:
+    """Of 64 ranks 32 share a leaf at 4:1: half of the bytes leave it, which takes longer than 7/8 leaving the node."""
+    exact = replace(TUNING, network_latency_s=0.0, network_fraction=1.0, scale_up_latency_s=0.0, scale_up_fraction=1.0)
+    narrow = device(leaf_gpus=32.0, leaf_oversubscription=4.0)
+    arguments = {"size_bytes": 64e9, "ranks": 64.0, "stride": 1.0}
+    inside = 7 / 64 * 64e9 / 450e9
+    assert float(groups.all_to_all_s(device(), exact, **arguments)) == pytest.approx(inside + 7 / 8 * 64e9 / 50e9)
+    assert float(groups.all_to_all_s(narrow, exact, **arguments)) == pytest.approx(inside + 4 / 2 * 64e9 / 50e9)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from clusterwright.catalog import lookup
+from clusterwright.catalog.load import load
 from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.hardware.calibration import load_calibration
@@ -79,3 +81,32 @@ def test_oversubscription_and_sharding_groups(job: TrainingJob, h100: NodeType) 
     assert (found["weights"].level, found["weights"].times) == ("scale-up domain", 48)
     copies = found["gradients between copies"]
     assert (copies.ranks, copies.stride, copies.level, copies.times) == (8, 8, "network", 1)
+
+
+def test_layers_of_experts_reduce_once_a_pass_beside_their_exchange(h100: NodeType) -> None:
+    """Copies travel in the exchange instead: of four all-reduces of a layer and micro-batch two are left."""
+    layout = Layout(
+        tp=2, sp=1, pp=4, vpp=1, dp=8, cp=1, ep=8, zero_stage=1, micro_batch=1, micro_batches=64,
+        recompute="selective",
+    )  # fmt: skip
+    for name, reduces in (("mixtral-8x7b", 2), ("llama-3.1-8b", 4)):
+        model = lookup.model(load(), name)
+        job = TrainingJob(
+            model=model, tokens=1e11, sequence_length=4096, global_batch_sequences=512, precision="bf16",
+            finish_within_s=None,
+        )  # fmt: skip
+        used = layout if model.experts else replace(layout, ep=1)
+        found = {entry.name: entry for entry in traffic_of(job, h100, used, load_calibration())}
+        assert found["tensor"].times == pytest.approx(reduces * 64 * model.layers / 4)
+
+
+def test_gradients_travel_as_fp32_and_weights_as_bf16(job: TrainingJob, h100: NodeType) -> None:
+    """One of 96 layers of GPT-3 on each of four stages and eight tensor-parallel ranks: 4 and 2 bytes a parameter."""
+    layout = Layout(
+        tp=8, sp=1, pp=4, vpp=1, dp=16, cp=1, ep=1, zero_stage=1, micro_batch=1, micro_batches=96,
+        recompute="selective",
+    )  # fmt: skip
+    found = {entry.name: entry for entry in traffic_of(job, h100, layout, load_calibration())}
+    assert found["gradients"].size_bytes == 2 * found["weights"].size_bytes
+    of_layers = 24 * 12 * 12288**2 / 8
+    assert of_layers * 4 < found["gradients"].size_bytes < 1.1 * of_layers * 4

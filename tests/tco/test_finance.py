@@ -165,6 +165,8 @@ def test_payback() -> None:
     """Payback stays: money that is lost again is not back. Discounting makes it later."""
     assert payback_month([(0, -100.0), (1, 150.0), (2, -100.0), (3, 100.0)]) == 2.5
     assert payback_month([(0, 10.0), (1, 1.0)]) == 0.0
+    assert payback_month([(0, -0.01), (12, 0.02)]) == 6.0, "a cent is money, what rounding leaves is none"
+    assert payback_month([(0, -1e-6), (12, 0.02)]) == 0.0
     flows = [(0.0, -100.0), *((float(month), 10.0) for month in range(1, 25))]
     plain, late = payback_month(flows), payback_month(flows, 0.2)
     assert plain == pytest.approx(10.0)
