@@ -233,7 +233,10 @@ def sweep(
 
 @app.command()
 def explain(
-    blueprint: Blueprint,
+    blueprint: Annotated[
+        Path,
+        typer.Argument(metavar="BLUEPRINT|CODE", help="the blueprint, a YAML file; or the id of a rule, as PLC010"),
+    ],
     number: Annotated[str | None, typer.Argument(help="name of a number; without it, the numbers are listed")] = None,
     on: Annotated[
         str | None, typer.Option(metavar="TARGET", help="aws, azure, gcp or onprem; the recommended one by default")
@@ -241,9 +244,12 @@ def explain(
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Trace one number to its equation, inputs and sources."""
-    from clusterwright.cli import answer
+    """Trace one number to its equation, inputs and sources; or explain a rule: what, why, fix, example."""
+    from clusterwright.cli import answer, rules
 
+    code = rules.code_in(blueprint, number)
+    if code is not None:
+        raise typer.Exit(rules.explain(code, as_json=as_json))
     raise typer.Exit(answer.explain(blueprint, number, on, set_values, as_json=as_json))
 
 

@@ -1,74 +1,166 @@
-"""The table of docs/clouds.md has every rule of clouds that the program has, and no other."""
+"""`catalog/rules.csv` explains every rule that the code names; the pages and `explain CODE` are made from it."""
 
+import ast
+import json
+import os
 import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from clusterwright import assets
+from clusterwright.catalog.rules import ID, Rule, rules, rules_named
+from clusterwright.checks.preflight.table import CHECKS
+from clusterwright.cli.rules import code_in, explain
+from clusterwright.errors import InputError
 
-_RULE = r"\b(?:PLC|CAP|USR|JOB|ADR|EXI|EFF)\d{3}\b"
+_WRITE = "CLUSTERWRIGHT_WRITE_GOLDEN"
+_DOCS = assets.root() / "docs"
+_BLOCK = re.compile(r"(<!-- rules (?P<ids>[A-Z0-9 -]+) -->\n).*?(<!-- end of rules -->)", re.S)
+_PAGE = _DOCS / "rules.md"
+_OF_REQUIREMENTS = "SFT1"
 
 
-def test_every_rule_is_in_the_table() -> None:
-    """Ids in the code and rows of the table are the same."""
+def test_every_id_in_the_code_has_its_row_and_no_other_has() -> None:
+    """A rule that can be raised is explained; a rule that is explained can be raised."""
+    listed = [(rule.about, rule.id) for rule in rules() if not rule.id.startswith(_OF_REQUIREMENTS)]
+    assert len(listed) == len(set(listed))
+    assert {rule_id for _, rule_id in listed} == _ids_in_the_code()
+
+
+def test_a_rule_of_documents_may_share_its_id_with_one_of_blueprints_and_no_other_may() -> None:
+    """Both are shown where an id has two meanings, and each meaning has its own row."""
+    proof = set(_ids(assets.root() / "clusterwright" / "checks" / "prove"))
+    others = _ids_in_the_code(without="prove")
+    assert {rule.id for rule in rules() if rule.about == "proof"} == proof
+    assert {rule.id for rule in rules() if rule.about != "proof" and not rule.id.startswith("SFT1")} == others
+
+
+@pytest.mark.parametrize("page", sorted({rule.page for rule in rules()}))
+def test_the_place_of_a_rule_is_a_heading(page: str) -> None:
+    """Every rule names a page that exists and one of its headings."""
+    headings = set(re.findall(r"^#+ (.+)$", (assets.root() / page).read_text(), re.M))
+    assert {rule.section for rule in rules() if rule.page == page} - {""} <= headings
+
+
+@pytest.mark.parametrize("path", sorted(_DOCS.glob("*.md")), ids=lambda path: path.name)
+def test_tables_of_the_pages_are_those_of_the_file(path: Path) -> None:
+    """`CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them again."""
+    text = path.read_text()
+    wanted = _whole_page() if path == _PAGE else _BLOCK.sub(_table, text)
+    if os.environ.get(_WRITE):
+        path.write_text(wanted)
+    else:
+        assert text == wanted
+
+
+def test_explain_prints_what_why_fix_example_and_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command shows every cell of the rule's row."""
+    assert code_in(Path("plc010"), None) == "PLC010"
+    assert explain("PLC010", as_json=False) == 0
+    (rule,) = rules_named("PLC010")
+    flat = " ".join(capsys.readouterr().out.split())
+    for text in (rule.what, rule.why, rule.fix, rule.example, rule.place):
+        assert text in flat
+
+
+def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
+    """`PLC013` does not exist, and `PLC012` is near it; an id of an unknown subject names others, with exit code 2."""
+    with pytest.raises(InputError, match="no rule PLC013") as raised:
+        rules_named("plc013")
+    assert "PLC01" in (raised.value.help or "")
+    with pytest.raises(InputError) as far:
+        explain("XYZ999", as_json=False)
+    assert far.value.exit_code == 2
+    assert "nearest" in (far.value.help or "")
+
+
+def _ids_in_the_code(without: str | None = None) -> set[str]:
     package = assets.root() / "clusterwright"
-    code = "\n".join(path.read_text() for path in package.rglob("*.py") if "checks" not in path.parts)
-    known = set(re.findall(rf'"({_RULE})"', code)) | {f"EFF{number:03}" for number in _effects(code)}
-    table = re.findall(
-        rf"^\| `({_RULE})` \| (error|warning) \|", (assets.root() / "docs" / "clouds.md").read_text(), re.M
-    )
-    assert {rule for rule, _ in table} == known
-    assert len(table) == len(known)
+    paths = (path for path in package.rglob("*.py") if without not in path.parts)
+    return {each for path in paths for each in _ids(path)} | {check.id for check in CHECKS}
 
 
-def _effects(code: str) -> set[int]:
-    return {int(number) for number in re.findall(r"yield no_effect\(\s*(\d+),", code)}
+def _ids(path: Path) -> Iterator[str]:
+    for each in [path] if path.is_file() else sorted(path.rglob("*.py")):
+        for node in ast.walk(ast.parse(each.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and ID.fullmatch(node.value):
+                yield node.value
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "no_effect":
+                number = node.args[0]
+                assert isinstance(number, ast.Constant)
+                assert isinstance(number.value, int)
+                yield f"EFF{number.value:03}"
 
 
-def test_every_rule_of_the_hall_is_in_its_table() -> None:
-    """Ids in the code of halls and racks, and those of the table in docs/hall.md, are the same."""
-    rule = r"(?:HAL|RCK|PWR|CLG|CBL)\d{3}"
-    package = assets.root() / "clusterwright"
-    code = {
-        found
-        for layer in ("facility", "plan")
-        for path in (package / layer).rglob("*.py")
-        for found in re.findall(rf'id="({rule})"', path.read_text())
-    }
-    lines = (assets.root() / "docs" / "hall.md").read_text().splitlines()
-    table = [found for line in lines if line.startswith("| `") for found in re.findall(rf"`({rule})`", line)]
-    assert sorted(table) == sorted(code)
+def _table(block: re.Match[str]) -> str:
+    chosen = [rule for rule in rules() if any(_within(rule.id, ids) for ids in block["ids"].split())]
+    about = "proof" if "RAC" in block["ids"] or "FAB" in block["ids"] else "blueprint"
+    rows = [f"| `{rule.id}` | {rule.severity} | {rule.what} |" for rule in chosen if rule.about == about]
+    return block[1] + "\n".join(("| id | | what |", "|---|---|---|", *rows)) + "\n" + block[3]
 
 
-def test_every_rule_of_fine_tuning_is_in_its_table() -> None:
-    """Ids of fine-tuning in the code, and those of the table in docs/finetuning.md, are the same."""
-    package = assets.root() / "clusterwright"
-    code = {
-        found
-        for layer in ("blueprint", "plan")
-        for path in (package / layer).rglob("*.py")
-        for found in re.findall(r'"(FTN\d{3})"', path.read_text())
-    }
-    table = re.findall(r"^\| `(FTN\d{3})` \|", (assets.root() / "docs" / "finetuning.md").read_text(), re.M)
-    assert sorted(table) == sorted(code)
+def _within(rule_id: str, ids: str) -> bool:
+    first, _, last = ids.partition("-")
+    if rule_id.startswith(_OF_REQUIREMENTS):
+        return False
+    return rule_id[:-3] == first if not first[-1].isdigit() else first <= rule_id <= (last or first)
 
 
-def test_every_rule_of_evidence_is_in_its_table() -> None:
-    """Ids of missing evidence in the code, and those of the table in docs/independent.md, are the same."""
-    package = assets.root() / "clusterwright"
-    code = {
-        found for path in (package / "plan").rglob("*.py") for found in re.findall(r'"(EVD\d{3})"', path.read_text())
-    }
-    table = re.findall(r"^\| `(EVD\d{3})` \|", (assets.root() / "docs" / "independent.md").read_text(), re.M)
-    assert sorted(table) == sorted(code)
+def _whole_page() -> str:
+    lines = [
+        "# Every rule",
+        "",
+        "`clusterwright explain CODE` prints one of these rules, for example `clusterwright explain PLC010`. The",
+        "tables are made from `catalog/rules.csv` and `catalog/software_rules.csv`.",
+    ]
+    by_place = groupby(sorted(rules(), key=lambda rule: (rule.page, rule.section)), key=lambda rule: rule.place)
+    for place, group in by_place:
+        chosen = list(group)
+        title = chosen[0].section or chosen[0].page.removeprefix("docs/")
+        lines += [
+            "",
+            f"## {chosen[0].page.removeprefix('docs/').removesuffix('.md')}: {title}",
+            "",
+            f"See [{title}]({place.removeprefix('docs/')}).",
+            "",
+            "| id | | what | why | fix | example |",
+            "|---|---|---|---|---|---|",
+            *(_row(rule) for rule in chosen),
+        ]
+    return "\n".join(lines) + "\n"
 
 
-def test_every_rule_of_sharing_is_in_its_table() -> None:
-    """Ids of shared clusters in the code, and those of the table in docs/sharing.md, are the same."""
-    package = assets.root() / "clusterwright"
-    code = {
-        found
-        for layer in ("blueprint", "sharing")
-        for path in (package / layer).rglob("*.py")
-        for found in re.findall(r'"(WRK\d{3})"', path.read_text())
-    }
-    table = re.findall(r"^\| `(WRK\d{3})` \|", (assets.root() / "docs" / "sharing.md").read_text(), re.M)
-    assert sorted(table) == sorted(code)
+def _row(rule: Rule) -> str:
+    cells = (f"`{rule.id}`", rule.severity, rule.what, rule.why, rule.fix, f"`{rule.example}`")
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def test_examples_and_fixes_name_keys_that_a_blueprint_has() -> None:
+    """A dotted path in a rule of blueprints leads through the schema."""
+    schema = json.loads((assets.root() / "blueprints" / "blueprint.schema.json").read_text())
+    path = re.compile(rf"(?<![\w/.])(?:{'|'.join(_keys(schema, schema))})(?:\.[a-z][a-z0-9_]*)+")
+    for rule in rules():
+        if rule.about != "blueprint":
+            continue
+        for found in path.findall(f"{rule.what} {rule.why} {rule.fix} {rule.example}"):
+            node = schema
+            for key in found.split("."):
+                below = _keys(node, schema)
+                assert key in below, f"{rule.id}: {found}"
+                node = below[key]
+
+
+def _keys(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        target: Any = schema
+        for key in node["$ref"].removeprefix("#/").split("/"):
+            target = target[key]
+        return _keys(target, schema)
+    below = dict(node.get("properties", {}))
+    for choice in (*node.get("anyOf", ()), *node.get("oneOf", ()), *([node["items"]] if "items" in node else ())):
+        below |= _keys(choice, schema)
+    return below
