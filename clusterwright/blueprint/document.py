@@ -169,6 +169,20 @@ def read(path: Path) -> Document:
     return parse(read_text(path, most_bytes=_MAX_BYTES, what="a blueprint", advice=advice), name=str(path))
 
 
+def parse_bounded(text: str, *, name: str) -> Document:
+    """Parse YAML text that came from elsewhere than a file.
+
+    Raises:
+        InputError: it is too large, empty, or not text; BlueprintError: it is not valid YAML.
+    """
+    size = len(text.encode(errors="surrogatepass"))
+    if size > _MAX_BYTES:
+        raise InputError(
+            f"{name} has {size:,} bytes, which is no blueprint", help=f"a blueprint has at most {_MAX_BYTES:,} bytes"
+        )
+    return parse(text, name=name)
+
+
 def parse(text: str, *, name: str) -> Document:
     """Parse YAML text; see `read` for what is raised."""
     try:

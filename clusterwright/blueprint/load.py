@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from clusterwright import units
 from clusterwright.blueprint import jobs, users
-from clusterwright.blueprint.document import Document, document_of, parse_scalar, read
+from clusterwright.blueprint.document import Document, document_of, parse_bounded, parse_scalar, read
 from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
@@ -144,8 +144,47 @@ def load_values(values: Mapping[str, Any], overrides: tuple[str, ...] = (), *, n
     return checked(document_of(values, name=name), overrides, folder=Path())
 
 
-def checked(document: Document, overrides: tuple[str, ...] = (), *, folder: Path) -> LoadedBlueprint:
-    """Check the form of a blueprint's document; arguments and errors as `load`, `folder` is that of its other files."""
+def load_text(
+    text: str, overrides: tuple[str, ...] = (), *, name: str, folder: Path = Path(), files: bool = True
+) -> LoadedBlueprint:
+    """Check the form of a blueprint that came as text, such as one on standard input or in a request.
+
+    Args:
+        text: as a file would hold it.
+        overrides: as in `load`.
+        name: what errors call it.
+        folder: that paths in it are relative to.
+        files: whether it may name files at all; text from elsewhere may not.
+
+    Raises:
+        InputError: the text is too large or empty, or an override is not `path=value`.
+        BlueprintError: as `load`.
+    """
+    return checked(parse_bounded(text, name=name), overrides, folder=folder, files=files)
+
+
+def readable_values(text: str, *, name: str) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """Return what a blueprint's text holds, also where it is wrong, and what is wrong with it; it may name no file.
+
+    Args:
+        text: as a file would hold it.
+        name: what errors call it.
+
+    Raises:
+        InputError: it is too large, empty, or no mapping; BlueprintError: it is not valid YAML.
+    """
+    document = parse_bounded(text, name=name)
+    try:
+        checked(document, (), folder=Path(), files=False)
+    except BlueprintError as error:
+        return copy.deepcopy(cast("dict[str, Any]", document.value)), error.problems
+    return copy.deepcopy(cast("dict[str, Any]", document.value)), ()
+
+
+def checked(
+    document: Document, overrides: tuple[str, ...] = (), *, folder: Path, files: bool = True
+) -> LoadedBlueprint:
+    """Check the form of a blueprint's document; arguments and errors as `load_text`."""
     if not isinstance(document.value, dict):
         raise InputError(
             f"{document.name} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …"
@@ -153,7 +192,7 @@ def checked(document: Document, overrides: tuple[str, ...] = (), *, folder: Path
     document = replace(document, overridden=document.overridden | {override(document.value, one) for one in overrides})
     problems = document.problems
     typed = [one.partition("=")[2] for one in overrides]
-    context = {"folder": folder, "typed": frozenset(typed)}
+    context = {"folder": folder, "typed": frozenset(typed), "files": files}
     try:
         blueprint = Blueprint.model_validate(document.value, context=context)
     except ValidationError as error:
@@ -210,8 +249,8 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     if kind == "extra_forbidden":
         message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
         key = document.keys.get(path)
-        rule = _rule_of_form(path, kind)
-        return Problem(id=rule, path=path, message=message, help=advice, position=key or position(document, path))
+        rule, where = _rule_of_form(path, kind), key or position(document, path)
+        return Problem(id=rule, path=path, message=message, help=advice, position=where, unknown_key=True)
     elif kind == "missing":
         message, advice = f"{dotted(path)} is missing", _description(path)
     elif kind in ("union_tag_invalid", "union_tag_not_found"):

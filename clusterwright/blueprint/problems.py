@@ -33,6 +33,7 @@ class Problem:
         position: set where the text itself is broken, else derived from the path; None for what `--set` gave.
         warning: it is allowed and may still be wrong.
         exit_code: 3 where the catalogue lacks a fact and the blueprint is right.
+        unknown_key: no section has a key of that name.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Problem:
     position: Position | None = None
     warning: bool = False
     exit_code: int = EXIT_BAD_INPUT
+    unknown_key: bool = False
 
 
 class BlueprintError(ClusterwrightError):

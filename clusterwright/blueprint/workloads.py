@@ -34,6 +34,12 @@ def beside_blueprint(value: str, info: ValidationInfo) -> str:
     of the blueprint's own folder. What the user types on the command line (`--set`) may be anywhere.
     """
     context = info.context or {}
+    if not context.get("files", True):
+        raise PydanticCustomError(
+            "choice",
+            "{value} names a file, and a blueprint from elsewhere may name none here",
+            {"value": repr(value), "help": "plan it with the command line, next to the file"},
+        )
     folder: Path = context.get("folder", Path())
     path = folder / value
     if value not in context.get("typed", ()) and not path.resolve().is_relative_to(folder.resolve()):

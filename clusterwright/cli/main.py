@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from clusterwright import __version__
-from clusterwright.cli import ending, without_blueprint, written_commands
+from clusterwright.cli import ending, web, without_blueprint, written_commands
 from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues
 from clusterwright.cli.prices.commands import prices
 from clusterwright.cli.render.help_text import Application
@@ -253,7 +253,7 @@ def explain(
     raise typer.Exit(answer.explain(blueprint, number, on, set_values, as_json=as_json))
 
 
-for command in (*written_commands.COMMANDS, *without_blueprint.COMMANDS):
+for command in (*written_commands.COMMANDS, *web.COMMANDS, *without_blueprint.COMMANDS):
     app.command()(command)
 app.add_typer(without_blueprint.validate, name="validate")
 app.add_typer(prices, name="prices")

@@ -1,0 +1,33 @@
+"""The planner's form: it holds what the schema holds."""
+
+from clusterwright.blueprint.schema import json_schema
+from clusterwright.web.form import SHOWN, fields, steps
+
+
+def test_every_section_of_the_blueprint_has_its_step() -> None:
+    """No section of the schema is left out, none stands twice, and every field that is always shown is one."""
+    sections = {group.section.split(".")[0] for step in steps() for group in step.groups}
+    # Several workloads are of the command line.
+    assert sections == set(json_schema()["properties"]) - {"workloads"}
+    known = {field.path for field in fields()}
+    assert known >= SHOWN
+    identities = [field.identity for field in fields()]
+    assert len(identities) == len(set(identities))
+
+
+def test_fields_say_what_they_are_and_none_names_a_file() -> None:
+    """Every field has the schema's description; keys that name files of the server are in no form."""
+    found = list(fields())
+    assert len(found) > 300
+    assert [field.path for field in found if not field.words] == []
+    assert not {"targets.onprem.parts", "traffic.trace", "workload.model.config"} & {field.path for field in found}
+
+
+def test_choices_are_those_of_the_schema() -> None:
+    """A word that may be one of several is chosen, a truth value too, and numbers are told from text."""
+    by_identity = {field.identity: field for field in fields()}
+    assert by_identity["train-workload-precision"].choices == ("bf16", "fp16", "fp8", "fp8-block", "mxfp8", "nvfp4")
+    assert by_identity["reliability-elastic"].choices == ("true", "false")
+    assert by_identity["train-workload-sequence_length"].form == "number"
+    assert by_identity["goals-finish_within"].example == "30 days"
+    assert by_identity["targets-aws-allowed_instances"].form == "list"
