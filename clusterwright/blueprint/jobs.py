@@ -119,8 +119,9 @@ Tokenizer = Annotated[str, AfterValidator(_tokenizer), _pattern(_SHARED, _HUB_NA
 _KEY = {"container": "image", "venv": "venv", "modules": "modules"}
 
 
-#: Registries that a node without internet does not reach; a name without a registry is in the default one.
-_PUBLIC = re.compile(
+#: Registries that a node without internet does not reach, as a shell reads it too; a name without a registry is in the
+#: default one.
+PUBLIC_REGISTRIES = (
     r"((docker|quay|nvcr|ghcr|gcr|registry\.gitlab)\.(io|com)|[a-z0-9-]+\.(docker|gcr)\.io|[a-z0-9-]+-docker\.pkg\.dev"
     r"|public\.ecr\.aws|mcr\.microsoft\.com|registry\.k8s\.io)"
 )
@@ -137,7 +138,7 @@ def public_registry(image: str) -> str:
     first, slash, _ = image.partition("/")
     if not slash or not re.fullmatch(_HOST, first):
         return "docker.io"
-    return first if _PUBLIC.fullmatch(first) else ""
+    return first if re.fullmatch(PUBLIC_REGISTRIES, first) else ""
 
 
 class Jobs(Section):

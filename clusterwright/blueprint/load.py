@@ -249,7 +249,7 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     if kind == "extra_forbidden":
         message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
         key = document.keys.get(path)
-        rule, where = _rule_of_form(path, kind), key or position(document, path)
+        rule, where = rule_of_form(path, kind), key or position(document, path)
         return Problem(id=rule, path=path, message=message, help=advice, position=where, unknown_key=True)
     elif kind == "missing":
         message, advice = f"{dotted(path)} is missing", _description(path)
@@ -264,10 +264,10 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
     of_key = document.keys.get(path) if error["loc"][-1:] == ("[key]",) else None
     problem = Problem(path=path, message=message, help=advice or _what_stands_here(path), position=of_key)
-    return _placed(replace(problem, id=context.get("id") or _rule_of_form(path, kind)), document)
+    return _placed(replace(problem, id=context.get("id") or rule_of_form(path, kind)), document)
 
 
-def _rule_of_form(path: KeyPath, kind: str) -> str | None:
+def rule_of_form(path: KeyPath, kind: str) -> str | None:
     """Return the rule that a mistake of form in users, groups or jobs breaks; None elsewhere."""
     for section, rules in _RULES_OF_FORM.items():
         if path[: len(section)] == section:

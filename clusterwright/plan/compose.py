@@ -169,6 +169,7 @@ def _jobs(jobs: Jobs, name: str) -> JobSettings:
         data=jobs.data or "",
         tokenizer=jobs.tokenizer or "",
         learning_rate=jobs.learning_rate,
+        internet=jobs.internet,
         checkpoints=jobs.checkpoints or f"{SHARED_PATH}/checkpoints/{name}",
     )
 

@@ -65,6 +65,7 @@ class JobSettings:
         image: reference in a registry, or squash file; venv: folder; modules: in the order in which they are loaded.
         megatron, data, checkpoints: paths on shared storage; tokenizer: such a path, or a name of Hugging Face.
         learning_rate: peak; None for what is given on submission.
+        internet: whether the nodes reach the internet.
     """
 
     environment: str = "container"
@@ -76,6 +77,7 @@ class JobSettings:
     tokenizer: str = ""
     learning_rate: float | None = None
     checkpoints: str = ""
+    internet: bool = True
 
 
 #: Of one cloud.

@@ -151,6 +151,10 @@ check_ready() {
   check_pulumi
   install_environment .venv constraints.txt
   .venv/bin/python -m gpu_cluster.unset_values "$stack" "${LAYERS[@]}" || exit 1
+  # Only machines of Slurm have users of their own.
+  case $command in
+    preview | up) [ ! -f gpu_cluster/users.py ] || .venv/bin/python -m gpu_cluster.users "$stack" || exit 1 ;;
+  esac
   if declare -F require_credentials >/dev/null; then
     require_credentials || fail "PRE101: no valid credentials for the cloud: log in first"
   fi

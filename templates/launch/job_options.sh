@@ -171,6 +171,17 @@ check_image() {
         problem "--image $CONTAINER_IMAGE is not the name of an image: REGISTRY/NAME:TAG, without docker:// and #"
     elif ! [[ ${CONTAINER_IMAGE##*/} == *[:@]* ]] || [[ $CONTAINER_IMAGE == *:latest ]]; then
         problem "--image $CONTAINER_IMAGE names no version, so a restarted job could find another image: add a tag or digest"
+    elif [ "${JOB_INTERNET:-yes}" = no ]; then
+        check_registry
+    fi
+}
+
+# Of nodes without internet: a first part with a dot or a port is a registry, and a name without one is in docker.io.
+check_registry() {
+    local registry=${CONTAINER_IMAGE%%/*}
+    if [ "$registry" = "$CONTAINER_IMAGE" ] || ! [[ $registry == *[.:]* ]]; then registry=docker.io; fi
+    if [[ $registry =~ ^${PUBLIC_REGISTRIES}$ ]]; then
+        problem "--image $CONTAINER_IMAGE is in the public registry $registry, and the nodes reach no internet: copy it to a registry of your network, and name it there"
     fi
 }
 
@@ -181,7 +192,14 @@ check_megatron_and_data() {
         [ -n "$TOKENIZER_MODEL" ] || problem "--data without --tokenizer: name the tokenizer that made it"
         has_learning_rate || problem "--data without --lr: the plan does not decide the learning rate; for example --lr 6e-5"
     fi
-    case $TOKENIZER_MODEL in /* | ./* | ../*) check_shared_path --tokenizer "$TOKENIZER_MODEL" ;; esac
+    case $TOKENIZER_MODEL in
+    '') ;;
+    /* | ./* | ../*) check_shared_path --tokenizer "$TOKENIZER_MODEL" ;;
+    *)
+        [ "${JOB_INTERNET:-yes}" != no ] ||
+            problem "--tokenizer $TOKENIZER_MODEL is a name of Hugging Face, and the nodes reach no internet: put its files on $SHARED_BY, for example $SHARED_PATH/tokenizers/gpt2"
+        ;;
+    esac
     if [ -n "$LEARNING_RATE" ] && ! [[ $LEARNING_RATE =~ ^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$ ]]; then
         problem "--lr $LEARNING_RATE is not a number"
     fi

@@ -609,7 +609,49 @@ MISTAKES = (
     ),
 )
 
+_JOB = (
+    "JOB_ENVIRONMENT=container\nCONTAINER_IMAGE=registry.example.com/team/megatron:1.0\nMODULES=''\n"
+    "DATA_PATH=/shared/corpus\nTOKENIZER_MODEL=/shared/tokenizers/gpt2\n"
+)
+_NO_INTERNET = "JOB_INTERNET=no\nPUBLIC_REGISTRIES='docker.io'\n"
+
+
+def _job(cloud: str, name: str, old: str, new: str, said: str, *, more: str = "") -> FileMistake:
+    assert old in _JOB
+    file = {"launch/job.env": _JOB.replace(old, new) + more}
+    return FileMistake(cloud, name, file, "PRE045", "FAIL", said)
+
+
+_IMAGE = "registry.example.com/team/megatron:1.0"
+#: What a job's settings say that passes, and what does not.
+SOUND_JOBS = (
+    _JOB,
+    _JOB + _NO_INTERNET,
+    _JOB.replace(_IMAGE, "/shared/images/megatron.sqsh"),
+    _JOB.replace(_IMAGE, "nvcr.io/nvidia/pytorch:26.04-py3"),
+    _JOB.replace("container", "modules").replace(_IMAGE, "''").replace("MODULES=''", "MODULES='cuda/12.8,torch/2.8'"),
+)
+JOB_MISTAKES = (
+    _job("aws", "data off the shared folder", "/shared/corpus", "/data/corpus", "DATA_PATH: '/data/corpus' is not on"),
+    _job("gcp", "an image that moves", _IMAGE, "team/megatron:latest", "CONTAINER_IMAGE: 'team/megatron:latest'"),
+    _job("azure", "another environment", "=container", "=venv", "CONTAINER_IMAGE: image belongs to environment"),
+    _job("azure", "no environment", "=container", "=conda", "JOB_ENVIRONMENT: "),
+    _job("aws", "no tokenizer", "/shared/tokenizers/gpt2", "''", "DATA_PATH: data is named without the tokenizer"),
+    _job(
+        "gcp", "a public registry", _IMAGE, "team/megatron:1", "public registry docker.io (JOB001)", more=_NO_INTERNET
+    ),
+    _job(
+        "aws",
+        "a name of the hub",
+        "/shared/tokenizers/gpt2",
+        "gpt2",
+        "gpt2 is a name of Hugging Face (JOB002)",
+        more=_NO_INTERNET,
+    ),
+)
+
 FILE_MISTAKES = (
+    *JOB_MISTAKES,
     FileMistake("aws", "no cluster.sh", {"cluster.sh": None}, "PRE001", "FAIL", "cluster.sh"),
     FileMistake(
         "aws", "no stack of nodes", {f"nodes/Pulumi.{STACK}.yaml": None}, "PRE001", "FAIL", f"nodes/Pulumi.{STACK}.yaml"

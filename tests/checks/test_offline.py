@@ -7,7 +7,7 @@ from clusterwright.checks.preflight.results import ORDER
 from clusterwright.checks.preflight.table import BY_ID, CHECKS
 from clusterwright.errors import ClusterwrightError
 
-from .mistakes import FILE_MISTAKES, MISTAKES, FileMistake, Mistake
+from .mistakes import FILE_MISTAKES, JOB_MISTAKES, MISTAKES, SOUND_JOBS, FileMistake, Mistake
 from .projects import STACK, configuration, files, found, subject
 
 CLOUDS = ("aws", "azure", "gcp")
@@ -58,6 +58,39 @@ def test_what_is_wrong_in_files_is_found(mistake: FileMistake) -> None:
     outcomes = [result.outcome for result in results if mistake.message in result.outcome.message]
     assert outcomes, [result.outcome.message for result in results]
     assert outcomes[0].status == mistake.status
+
+
+@pytest.mark.parametrize("mistake", JOB_MISTAKES, ids=_name)
+def test_what_no_node_could_use_is_found_at_its_line(mistake: FileMistake) -> None:
+    """One finding for each mistake, with the rule's id, the line of its variable and what to do."""
+    (result,) = found(mistake.cloud, more=mistake.more, only="PRE045")["PRE045"]
+    outcome = result.outcome
+    assert outcome.rule.startswith("JOB0")
+    assert outcome.fix
+    assert outcome.place is not None
+    line = str(mistake.more["launch/job.env"]).splitlines()[outcome.place.line - 1]
+    assert line.startswith(outcome.message.partition(":")[0])
+
+
+@pytest.mark.parametrize("text", SOUND_JOBS)
+def test_what_every_node_reaches_passes(text: str) -> None:
+    """Images of registries and of the shared folder, an environment of modules, nodes without internet."""
+    results = found("aws", more={"launch/job.env": text}, only="PRE045")["PRE045"]
+    assert [result.outcome.status for result in results] == ["PASS"]
+
+
+def test_what_machines_prepare_for_is_looked_at_too() -> None:
+    """A folder of a layer's `jobEnvironment` that no node sees fails at its line."""
+    config = configuration("gcp")
+    config["nodes"]["jobEnvironment"] = {"kind": "venv", "venv": "/home/me/venv"}
+    (result,) = found("gcp", config, only="PRE045")["PRE045"]
+    assert (result.outcome.status, result.outcome.rule) == ("FAIL", "JOB003")
+    place = result.outcome.place
+    assert place is not None
+    text = files("gcp", config)[place.file.removeprefix("here/")]
+    assert "venv: /home/me/venv" in text.splitlines()[place.line - 1]
+    config["nodes"]["jobEnvironment"]["venv"] = "/shared/venv"
+    assert found("gcp", config, only="PRE045")["PRE045"][0].outcome.status == "PASS"
 
 
 def test_still_to_set_until_it_is() -> None:

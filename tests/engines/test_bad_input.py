@@ -72,6 +72,21 @@ def test_growth_and_a_second_cluster_are_refused(cloud: str, scheduler: str, her
     )
 
 
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_users_that_machines_would_not_take_are_refused(cloud: str, here: Place) -> None:
+    """A name that Linux does not take and a number that stands twice: both are named before the network is made."""
+    project = here.project(case_of(cloud, "slurm"))
+    project.set({"users": [{"name": one, "uid": 20001, "ssh_keys": []} for one in ("Alice", "bob")]})
+    file = f"PRE043: cluster/Pulumi.{project.stack}.yaml"
+    refused(
+        project,
+        here,
+        f"{file}, users[0].name: 'Alice' cannot be the name of a user",
+        "(USR001); for example alice",
+        f"{file}, users[1].uid: 20001 is the number of user Alice (USR004); use each once",
+    )
+
+
 @pytest.mark.parametrize(("cloud", "scheduler"), stacks())
 def test_a_new_account_is_told_what_to_do_first(cloud: str, scheduler: str, here: Place) -> None:
     """No quota, no passphrase, no place of the state: each is named before anything is made, with what to do."""

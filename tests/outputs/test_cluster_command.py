@@ -177,6 +177,7 @@ def test_every_refusal_is_explained_in_the_readme() -> None:
         *stacks.glob("*/base/cloud.sh"),
     ]
     sources += stacks.glob("*/base/gpu_cluster/settings_*.py")
+    sources += (stacks / "slurm" / "gpu_cluster").rglob("*.py")
     given = {found for source in sources for found in re.findall(rule, source.read_text())}
     readme = (assets.root() / "templates" / "project" / "README.md.j2").read_text()
     assert set(re.findall(rf"^\| `({rule})`", readme, re.M)) == given

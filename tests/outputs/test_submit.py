@@ -162,6 +162,21 @@ def test_what_no_node_could_use_is_refused_at_once(cluster: Cluster, words: list
     assert not cluster.words("sbatch")
 
 
+def test_nodes_without_internet_are_asked_for_nothing_of_it(cluster: Cluster) -> None:
+    """Where the blueprint says so, public registries and names of Hugging Face are refused, the own registry is not."""
+    plan = plan_of(GPT3, ["cluster.jobs.internet=false"], "aws")
+    known = launch_files(plan, plan.options[0], load_catalogue())["job.env"].content.decode()
+    (cluster.folder / "job.env").write_text(known.replace("/shared", str(cluster.shared)))
+    for image, registry in (("nvcr.io/nvidia/pytorch:26.04-py3", "nvcr.io"), ("team/megatron:1", "docker.io")):
+        result = cluster.submit("--image", image, "--tokenizer", "gpt2")
+        assert result.returncode == 1
+        assert f"--image {image} is in the public registry {registry}, and the nodes reach no internet" in result.stderr
+        assert "--tokenizer gpt2 is a name of Hugging Face" in result.stderr
+    assert not cluster.words("sbatch")
+    assert cluster.submit("--image", IMAGE).returncode == 0
+    assert cluster.submit("--image", "10.0.0.5:5000/team/megatron:1").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -98,6 +98,7 @@ def project_readme(
         look=_LOOK[option.scheduler],
         replace=_REPLACE[option.scheduler][option.target],
         drain=_DRAIN[option.scheduler],
+        slurm=option.scheduler == "slurm",
         existing_network=_EXISTING_TAKEN if option.existing_network is not None else _EXISTING_OFFERED,
         variables=log_in(option.target).variables,
         pages=list(_demoted(pages)),

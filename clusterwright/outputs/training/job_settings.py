@@ -3,7 +3,7 @@
 import shlex
 from typing import Final
 
-from clusterwright.blueprint.jobs import SHARED_PATH
+from clusterwright.blueprint.jobs import PUBLIC_REGISTRIES, SHARED_PATH
 from clusterwright.plan.record import Plan
 
 #: Where the shared file system is mounted, as the stacks and the node scripts do it.
@@ -49,7 +49,7 @@ def job_defaults(plan: Plan) -> tuple[tuple[str, str], ...]:
 
 def job_env(plan: Plan) -> str:
     """Return `job.env`: assignments that a shell reads."""
-    values = (
+    values: tuple[tuple[str, str], ...] = (
         *job_defaults(plan),
         ("SHARED_PATH", SHARED),
         ("JOB_NAME", plan.name),
@@ -61,5 +61,7 @@ def job_env(plan: Plan) -> str:
         ("MEGATRON_SOURCE", MEGATRON_SOURCE),
         ("MEGATRON_IMAGE", MEGATRON_IMAGE),
     )
+    if not plan.cluster.jobs.internet:
+        values += (("JOB_INTERNET", "no"), ("PUBLIC_REGISTRIES", PUBLIC_REGISTRIES))
     head = "# shellcheck shell=bash disable=SC2034\n# What submit.sh starts from, as the plan has it; its options win."
     return "\n".join((head, *(f"{name}={shlex.quote(value)}" for name, value in values)))

@@ -1,10 +1,19 @@
-"""Settings `users` and `groups`: who works on the cluster, the same on every machine."""
+"""Settings `users` and `groups`: who works on the cluster, the same on every machine.
 
+    python -m gpu_cluster.users STACK
+
+tells what is wrong with them before any layer starts; each line names the file and the place in it.
+"""
+
+import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import pulumi
+import yaml
 
 from gpu_cluster.config_values import Values
 from gpu_cluster.user_list import CLOUD_ACCOUNTS, NAME, Group, User, faults, list_text
@@ -95,3 +104,41 @@ def _entries(values: Values, key: str) -> list[Values]:
         nested.refuse_unknown(_FIELDS[key])
         entries.append(nested)
     return entries
+
+
+def problems_as_written(layer: Path, stack: str) -> list[str]:
+    """Return what is wrong with the users and groups that a layer's `Pulumi.<stack>.yaml` names."""
+    written: object = yaml.safe_load((layer / f"Pulumi.{stack}.yaml").read_text())
+    config = cast("Mapping[str, object]", written).get("config") if isinstance(written, Mapping) else None
+    values = Values(
+        values={
+            key.rpartition(":")[2]: _as_read(value)
+            for key, value in (cast("Mapping[str, object]", config) if isinstance(config, Mapping) else {}).items()
+            if key.rpartition(":")[2] in OBJECT_KEYS
+        }
+    )
+    read_users(values)
+    return values.problems
+
+
+def _as_read(value: object) -> object:
+    """Return a value as the program gets it: the engine takes a list that is written as text for JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return cast("object", json.loads(value))
+    except ValueError:
+        return value
+
+
+def main() -> int:
+    """Print everything that is wrong, with place and what to do; 1 if there is anything."""
+    stack = sys.argv[1]
+    problems = problems_as_written(Path("cluster"), stack)
+    for problem in problems:
+        sys.stderr.write(f"PRE043: cluster/Pulumi.{stack}.yaml, {problem}\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,12 +1,13 @@
 """Who works on the cluster: what the configuration may say, and what a machine reads of it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpu_cluster.config_values import Values
-from gpu_cluster.users import read_users
+from gpu_cluster.users import problems_as_written, read_users
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBr5qlV/mQcbXat+Wt5+JqXeQsb6kpNLOodxKE1v4+8N alice@example.com"
 ALICE: dict[str, Any] = {"name": "alice", "uid": 20001, "groups": ["research"], "ssh_keys": [KEY]}
@@ -100,3 +101,27 @@ def test_a_list_may_come_as_pulumi_stores_it() -> None:
     """Numbers as text and text as JSON give the same list."""
     again = json.loads(json.dumps([{**ALICE, "uid": "20001"}]))
     assert problems_of(users=again, groups=[RESEARCH]) == []
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_users_are_looked_at_before_a_layer_starts(tmp_path: Path, *, as_text: bool) -> None:
+    """What the file names is judged as the program judges it, also where the list is written as text."""
+
+    def said(*users: dict[str, Any]) -> list[str]:
+        listed = json.dumps(users)
+        shown = json.dumps(listed) if as_text else listed
+        (tmp_path / "Pulumi.small.yaml").write_text(f"config:\n  any-gpu-cluster:users: {shown}\n")
+        return problems_as_written(tmp_path, "small")
+
+    alice = {"name": "alice", "uid": 20001, "ssh_keys": []}
+    assert said(alice, {**alice, "name": "bob", "uid": 20002}) == []
+    wrong = said({**alice, "name": "Alice"}, {**alice, "name": "bob"})
+    assert [problem.partition(":")[0] for problem in wrong] == ["users[0].name", "users[1].uid"]
+    assert "(USR004)" in wrong[1]
+
+
+def test_a_layer_without_users_has_nothing_wrong(tmp_path: Path) -> None:
+    """A file without configuration, or without the key, is fine."""
+    for text in ("", "config:\n", "config:\n  any-gpu-cluster:clusterName: small\n"):
+        (tmp_path / "Pulumi.small.yaml").write_text(text)
+        assert problems_as_written(tmp_path, "small") == []
