@@ -31,6 +31,7 @@ from clusterwright.finance.finances import finances
 from clusterwright.interface.documents import comparison_document, ranking_document
 from clusterwright.outputs.deliverables import everything, report_files
 from clusterwright.plan.document import dumps
+from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.currency import told_as_asked
 from clusterwright.tco.chance.uncertainty import SEED
 
@@ -60,7 +61,7 @@ def documents(path: Path) -> Iterator[tuple[str, bytes]]:
         comparison = comparison_document(plan) | {"ranking": ranking_document(plan, found)}
         yield "compare.json", json.dumps(comparison, indent=1, allow_nan=False).encode()
         for option in plan.options:
-            known = [asdict(entry) for entry in explanations(plan, option.target)]
+            known = [asdict(entry) for entry in explanations(plan, option.target, ledger(plan, made.facts.book))]
             yield f"explain/{option.target}.json", json.dumps(known, indent=1, allow_nan=False).encode()
         if path.stem in BUILT:
             files = everything(plan, made.facts)

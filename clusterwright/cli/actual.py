@@ -10,6 +10,7 @@ from clusterwright.cli.diff import plan_of_file
 from clusterwright.cli.render.text_table import fitted, table
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.feeds.exchange_rates import parse_rates
+from clusterwright.feeds.object_storage import reach
 from clusterwright.finance.charges import charges
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.recount import ledger
@@ -54,7 +55,7 @@ def actual(
         raise InputError(f"{key!r} cannot be the key of a tag", help=f"for example --tag {TAG}={plan.cluster.name}")
     known = {name: rate.usd for name, rate in parse_rates(rates).items()}
     export = read_focus(exports, tag=key, value=value, cost=cost, count_repeated=count_repeated)
-    found = compare(plan, charges(plan, ledger(plan, PriceBook.open())), export, cost=cost, rates=known)
+    found = compare(plan, charges(plan, ledger(plan, PriceBook.open(reach=reach))), export, cost=cost, rates=known)
     if as_json:
         told = {"schema": 1, "name": plan.name, "tag": f"{key}={value}", **asdict(found)}
         print(json.dumps(told, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result

@@ -11,6 +11,7 @@ from clusterwright.cli.planning import planned
 from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, InputError
+from clusterwright.feeds.object_storage import reach
 from clusterwright.interface.places import placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.record import Plan
@@ -57,7 +58,7 @@ def _currency(side: _Side) -> Currency | None:
     if isinstance(side, PlanResult):
         with placing(side.blueprint):
             return report_currency(side.plan, side.facts.book)
-    return report_currency(side, PriceBook.open())
+    return report_currency(side, PriceBook.open(reach=reach))
 
 
 def _read(name: str) -> _Side:

@@ -7,6 +7,7 @@ from typing import Any
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, commands, fitted, prose, table
 from clusterwright.errors import EXIT_FINE
+from clusterwright.feeds.object_storage import reach
 from clusterwright.units import day_of
 
 _INDENT = 2
@@ -164,7 +165,7 @@ def prices(
     from clusterwright.interface.documented_prices import no_price, price_rows, products_called, rented_products
     from clusterwright.pricing.book import PriceBook
 
-    book = PriceBook.open(store=store)
+    book = PriceBook.open(store=store, reach=reach)
     day = book.newest_day if as_of is None else day_of(as_of)
     if rejected:
         rows = book.query("pricing/sql/rejected_claim.sql", {"sku": sku or ""})

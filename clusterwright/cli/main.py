@@ -16,7 +16,6 @@ from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, R
 from clusterwright.cli.prices.commands import prices
 from clusterwright.cli.render.help_text import Application
 from clusterwright.cli.render.terminal import protect_streams
-from clusterwright.pricing import lake
 
 app = Application(
     name="clusterwright",
@@ -259,19 +258,11 @@ app.add_typer(without_blueprint.validate, name="validate")
 app.add_typer(prices, name="prices")
 
 
-def _reach(address: str) -> lake.Reached:
-    """Return what lies under an address of object storage: only feeds may use the network."""
-    from clusterwright.feeds import object_storage
-
-    return object_storage.reach(address)
-
-
 def run() -> None:
     """Run the command line and end with the exit code of the house."""
     # A command makes records, keeps them and ends: looking for cycles as often as Python does took 5 % of its time.
     gc.set_threshold(50_000)
     protect_streams()
-    lake.reach_with(_reach)
     debug = "--debug" in sys.argv[1:]
     if debug:
         sys.argv.remove("--debug")

@@ -15,6 +15,7 @@ from clusterwright.evidence.cost_cases.one_node import (
     RentedAt,
     one_node,
 )
+from clusterwright.feeds.object_storage import reach
 from clusterwright.pricing.book import PriceBook
 from clusterwright.units import percent
 
@@ -27,7 +28,7 @@ def show(as_of: dt.date | None, *, as_json: bool) -> int:
     Raises:
         BlueprintError: a price of the case is not known.
     """
-    book = PriceBook.open()
+    book = PriceBook.open(reach=reach)
     try:
         found = one_node(book, as_of)
     finally:

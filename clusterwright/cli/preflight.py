@@ -11,6 +11,7 @@ from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.table import BY_ID, CREDENTIALS, NOTHING
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
+from clusterwright.feeds.object_storage import reach
 
 
 def preflight(
@@ -66,6 +67,7 @@ def _of_project(
     from clusterwright.checks.preflight.reading import read_project
     from clusterwright.checks.preflight.recording import Recording
     from clusterwright.outputs.folder import MANIFEST
+    from clusterwright.pricing.book import PriceBook
 
     if set_values or on != "all":
         raise InputError("--set and --on are for blueprints", help="of a project, edit or set its configuration")
@@ -76,7 +78,7 @@ def _of_project(
         if run
         else Recorded(recording=not_run, folder=path, cloud=project.cloud)
     )
-    return (Subject(project=project, catalogue=load_catalogue(), recorded=recorded),)
+    return (Subject(project=project, catalogue=load_catalogue(), book=PriceBook.open(reach=reach), recorded=recorded),)
 
 
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
@@ -97,7 +99,16 @@ def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] 
         text = {name: file.content.decode("utf-8", "replace") for name, file in files.items()}
         project = project_of("", text, relocated=relocation(loaded, option.target))
         place_of = placing(loaded)
-        subjects.append(Subject(project=project, catalogue=catalogue, plan=plan, option=option, place_of=place_of))
+        subjects.append(
+            Subject(
+                project=project,
+                catalogue=catalogue,
+                book=made.facts.book,
+                plan=plan,
+                option=option,
+                place_of=place_of,
+            )
+        )
     if not subjects:
         raise InputError(f"{path} has no cloud to check", help="add targets.aws, targets.azure or targets.gcp")
     return tuple(subjects)

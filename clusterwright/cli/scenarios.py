@@ -9,6 +9,7 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Catalogue
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE
+from clusterwright.feeds.object_storage import reach
 from clusterwright.finance.scenario_measures import Entry
 from clusterwright.finance.scenarios import TABLE, TOLERANCE, Scenario, scenarios
 from clusterwright.pricing.book import PriceBook
@@ -27,7 +28,7 @@ def show(as_of: dt.date | None, *, as_json: bool) -> int:
         as_of: day whose prices hold; the newest of the price book if None.
         as_json: print JSON, with every accelerator ranked.
     """
-    catalogue, book = load(), PriceBook.open()
+    catalogue, book = load(), PriceBook.open(reach=reach)
     try:
         day, found = scenarios(catalogue, book, as_of)
     finally:

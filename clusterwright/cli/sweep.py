@@ -8,6 +8,7 @@ from pathlib import Path
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
+from clusterwright.feeds.object_storage import reach
 from clusterwright.interface.sweeping import Request, Space, answered, space_of
 from clusterwright.sweep.fronts import facts
 
@@ -73,9 +74,9 @@ def _services(space: Space, *, as_json: bool, every: bool, files: Sequence[Path 
         raise InputError(
             "a sweep of services writes no table or chart", help="leave --parquet and --chart out; --json has all"
         )
-    points, found = swept_services(space.questions)
+    points, found = swept_services(space.questions, reach)
     missing = (*space.not_sized, *found)
-    newest = facts().book.newest_day
+    newest = facts(reach).book.newest_day
     as_of = [(entry.blueprint.economics.as_of or newest).isoformat() for entry in space.scenarios]
     if as_json:
         made = services_document(points, missing, catalogue=load_catalogue().version, as_of=as_of)

@@ -10,6 +10,7 @@ from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.ending import show_error
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, InputError
+from clusterwright.feeds.object_storage import reach
 
 if TYPE_CHECKING:
     from clusterwright.evidence.cost_cases.check import CheckedCase, Output
@@ -32,7 +33,7 @@ def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
     from clusterwright.pricing.book import PriceBook
 
     files = [file for path in paths for file in _files(path)]
-    documents, worst, book = [], EXIT_FINE, PriceBook.open()
+    documents, worst, book = [], EXIT_FINE, PriceBook.open(reach=reach)
     for number, path in enumerate(files):
         try:
             checked = check_case(path, book)

@@ -21,9 +21,7 @@ from clusterwright.facility.storage.demand import StorageDemand
 from clusterwright.facility.storage.design import StorageDesign
 from clusterwright.plan.finetuning.record import finetuning_option, finetuning_plan
 from clusterwright.plan.record import Option, Plan, training_option, training_plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.serving.record import serving_option, serving_plan
-from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 
 _PROGRAM = "clusterwright/facility/storage/design.py"
@@ -166,13 +164,13 @@ _OF_KIND: Mapping[str, _Kind] = {
 }
 
 
-def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tuple[Explanation, ...]:
+def explanations(plan: Plan, target: str, counted: Ledger) -> tuple[Explanation, ...]:
     """Return every number of one target that can be explained.
 
     Args:
         plan: the decision.
         target: of one of its options.
-        counted: the plan's cash flow, if it is at hand.
+        counted: the plan's cash flow.
 
     Raises:
         InputError: the plan has no such target.
@@ -181,7 +179,6 @@ def explanations(plan: Plan, target: str, counted: Ledger | None = None) -> tupl
     if option is None:
         known = ", ".join(entry.target for entry in plan.options)
         raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
-    counted = counted or ledger(plan, PriceBook.open())
     return (
         *_OF_KIND.get(plan.workload.kind, _NONE).numbers(plan, option),
         *storage_numbers(option),

@@ -9,6 +9,7 @@ from typing import Any
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError, MissingFactError
+from clusterwright.interface.planning import open_facts
 from clusterwright.interface.tables import Relation, scalar_fields, table
 from clusterwright.plan.facts import Facts
 from clusterwright.pricing.book import PriceBook, Product
@@ -53,7 +54,7 @@ def prices(
         InputError: nothing has that name, or the day cannot be read.
         MissingFactError: it has no price on that day.
     """
-    facts = facts or Facts.open()
+    facts = facts or open_facts()
     book = facts.book
     day = book.newest_day if as_of is None else day_of(as_of) if isinstance(as_of, str) else as_of
     products = products_called(book, facts.catalogue, name)

@@ -15,6 +15,7 @@ from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.shared import lists_workloads, load_shared, member_of
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError, RuleError
+from clusterwright.feeds.object_storage import reach
 from clusterwright.interface.places import placed, placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.decide import Progress, decide
@@ -96,7 +97,7 @@ def open_facts(*, store: Path | str | None = None) -> Facts:
     Raises:
         ClusterwrightError: facts, prices or the calibration cannot be read.
     """
-    return Facts.open(store=store)
+    return Facts.open(store=store, reach=reach)
 
 
 def plan(
@@ -132,7 +133,7 @@ def plan(
     whole = source if isinstance(source, LoadedBlueprint) else load(source, overrides=overrides)
     loaded = _only(whole, on)
     result = decided(
-        loaded, whole, facts or Facts.open(), quotes=() if read is None else read.prices, progress=progress
+        loaded, whole, facts or open_facts(), quotes=() if read is None else read.prices, progress=progress
     )
     if read is None:
         return result

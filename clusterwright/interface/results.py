@@ -204,7 +204,7 @@ class PlanResult:
         from clusterwright.outputs.exports.focus import focus_rows  # noqa: PLC0415 - heavy
 
         with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
-            return focus_rows(self.plan, begin=begin, counted=ledger(self.plan, self.facts.book))
+            return focus_rows(self.plan, ledger(self.plan, self.facts.book), begin=begin)
 
     def _planned(self, on: str) -> Option:
         if self.findings:

@@ -9,7 +9,7 @@ from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.problems import BlueprintError, Problem
 from clusterwright.blueprint.shared import Member, SharedBlueprint, in_file, load_shared, with_values
 from clusterwright.errors import EXIT_RULE_FAILED, InputError
-from clusterwright.interface.planning import decided
+from clusterwright.interface.planning import decided, open_facts
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.decide import Progress
 from clusterwright.plan.facts import Facts
@@ -75,7 +75,7 @@ def plan_shared(
         MissingFactError: a fact or a price is missing without which there is no answer.
     """
     shared = load_shared(Path(path), overrides)
-    known = facts or Facts.open()
+    known = facts or open_facts()
     alone: dict[str, PlanResult] = {}
     problems: list[Problem] = []
     code = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError
+from clusterwright.feeds.object_storage import reach
 from clusterwright.interface.planning import Overrides, override_texts
 from clusterwright.interface.tables import Relation, scalar_fields, table
 from clusterwright.sweep import document as documents
@@ -147,7 +148,7 @@ def space_of(request: Request) -> Space:
     asked: list[Question] = []
     missing: list[NotSized] = []
     for scenario in found:
-        more, without = questions(scenario, catalogue, ids, sizes, facts().book)
+        more, without = questions(scenario, catalogue, ids, sizes, facts(reach).book)
         asked += more
         missing += [*without, *without_node_type(scenario, lonely)]
         if len(asked) > MOST_FRONTS:
@@ -177,8 +178,10 @@ def answered(
         raise InputError(
             f"{other}: services are swept by the command alone", help="clusterwright sweep BLUEPRINT --json has all"
         )
-    answers = run(space.questions, jobs=jobs, dask=dask, done=done)
-    return SweepResult(record=gathered(space.scenarios, answers, space.not_sized, catalogue=load_catalogue().version))
+    answers = run(space.questions, jobs=jobs, dask=dask, done=done, reach=reach)
+    return SweepResult(
+        record=gathered(space.scenarios, answers, space.not_sized, catalogue=load_catalogue().version, reach=reach)
+    )
 
 
 def _listed(option: str, given: Sequence[str]) -> list[str]:

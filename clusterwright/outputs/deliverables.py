@@ -112,7 +112,7 @@ def report_files(plan: Plan, facts: Facts, *, pdf: bool = False) -> dict[str, Fi
     files = {
         "report.html": text(html),
         "tco.xlsx": File(content=workbook_xlsx(plan, found, currency_told())),
-        "focus.csv": text(focus_csv(focus_rows(plan, counted=cash_flow, found=found))),
+        "focus.csv": text(focus_csv(focus_rows(plan, cash_flow, found=found))),
     }
     if not pdf:
         return files

@@ -9,6 +9,7 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.own_facts import OwnFact, with_facts
 from clusterwright.catalog.records import Catalogue
 from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.lake import Reach
 from clusterwright.sizing.hardware.calibration import Calibration, load_calibration
 
 
@@ -27,16 +28,17 @@ class Facts:
     calibration: Calibration
 
     @classmethod
-    def open(cls, *, store: Path | str | None = None) -> Self:
+    def open(cls, *, store: Path | str | None = None, reach: Reach | None = None) -> Self:
         """Return the shipped facts and prices, with those of the price store.
 
         Args:
             store: another price store, or lake, than the usual one.
+            reach: lists object storage; without it a lake there cannot be read.
 
         Raises:
             ClusterwrightError: facts, prices or the calibration cannot be read.
         """
-        return cls(catalogue=load(), book=PriceBook.open(store=store), calibration=load_calibration())
+        return cls(catalogue=load(), book=PriceBook.open(store=store, reach=reach), calibration=load_calibration())
 
     def with_own(self, own: Sequence[OwnFact]) -> Self:
         """Return the facts with what the user says of parts of their own."""

@@ -11,7 +11,7 @@ from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.gpu_products import GpuProduct
-from clusterwright.pricing.lake import StoreError, damaged, last_line
+from clusterwright.pricing.lake import Reach, StoreError, damaged, last_line
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
 from clusterwright.pricing.script import script, with_values
 from clusterwright.pricing.statements import files, statement
@@ -79,12 +79,13 @@ class PriceBook:
         self._known: dict[tuple[PriceRequest, dt.date], PriceInForce | None] = {}
 
     @classmethod
-    def open(cls, folder: Path | None = None, *, store: Path | str | None = None) -> Self:
+    def open(cls, folder: Path | None = None, *, store: Path | str | None = None, reach: Reach | None = None) -> Self:
         """Load the price points of a folder, by default the shipped ones, and of the price store, if there is one.
 
         Args:
             folder: holds `sources.csv` and other CSV files of price points; no store is read beside it.
             store: another price store, or lake, than `store.default_path`.
+            reach: lists object storage; without it a lake there cannot be read.
 
         Raises:
             MissingFactError: the folder holds no price points, or they cannot be read.
@@ -101,7 +102,7 @@ class PriceBook:
             made = _shipped(tables, place / "sources.csv")
             for text in made:
                 connection.execute(text)
-            attached = attach(connection, store) if folder is None else ()
+            attached = attach(connection, store, reach) if folder is None else ()
             rules = _rules(with_store=bool(attached))
             for text in rules:
                 connection.execute(text)

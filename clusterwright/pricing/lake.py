@@ -2,13 +2,13 @@
 
 The tables of a store become views over files, so that the same statements answer. Prices may lie in folders of any
 depth (`observation/provider=aws/month=2026-09/…`); what a question does not ask about is not read. Object storage is
-reached by whoever may use the network, who hands over a file system of fsspec (`reach_with`).
+reached by whoever may use the network, who passes a function that returns a file system of fsspec (`Reach`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.connection import exactly, in_memory
@@ -42,16 +42,9 @@ class Reached:
     file_system: Any
 
 
-_reach: list[Callable[[str], Reached]] = []
-
-
-def reach_with(reach: Callable[[str], Reached]) -> None:
-    """Say how object storage is reached. Nothing below the command line and the feeds uses the network by itself.
-
-    Args:
-        reach: returns what lies under an address such as `s3://bucket/prefix`.
-    """
-    _reach[:] = [reach]
+#: Returns the files under an address such as `s3://bucket/prefix`; `feeds.object_storage.reach` is one. It is passed by
+#: the commands, so that nothing below them and the feeds uses the network by itself.
+Reach: TypeAlias = Callable[[str], Reached]
 
 
 def place_of(text: str | Path) -> str | Path:
@@ -76,7 +69,7 @@ def is_lake(place: str | Path) -> bool:
     return isinstance(place, str) or place.is_dir()
 
 
-def attach_lake(connection: "DuckDBPyConnection", place: str | Path) -> tuple[str, ...]:
+def attach_lake(connection: "DuckDBPyConnection", place: str | Path, reach: Reach | None = None) -> tuple[str, ...]:
     """Make prices and exchange rates of a lake known to a connection, as `store.observation` and `store.exchange_rate`.
 
     Returns:
@@ -86,10 +79,10 @@ def attach_lake(connection: "DuckDBPyConnection", place: str | Path) -> tuple[st
         StoreError: it is no lake, is newer than this program, or cannot be reached.
     """
     connection.execute(_ATTACH)
-    return (_ATTACH, *_create_views(connection, place, (VERSIONS, PRICES, RATES)))
+    return (_ATTACH, *_create_views(connection, place, (VERSIONS, PRICES, RATES), reach))
 
 
-def lake_connection(place: str | Path) -> "DuckDBPyConnection":
+def lake_connection(place: str | Path, reach: Reach | None = None) -> "DuckDBPyConnection":
     """Return a connection on which the tables of a lake are known by their names.
 
     Raises:
@@ -97,7 +90,7 @@ def lake_connection(place: str | Path) -> "DuckDBPyConnection":
     """
     connection = in_memory()
     connection.execute(_ATTACH)
-    _create_views(connection, place, tables())
+    _create_views(connection, place, tables(), reach)
     connection.execute("use store")
     return connection
 
@@ -107,10 +100,12 @@ def tables() -> tuple[str, ...]:
     return tuple(path.stem.partition("_")[2] for path in files("pricing/store"))
 
 
-def _create_views(connection: "DuckDBPyConnection", place: str | Path, wanted: Sequence[str]) -> tuple[str, ...]:
+def _create_views(
+    connection: "DuckDBPyConnection", place: str | Path, wanted: Sequence[str], reach: Reach | None
+) -> tuple[str, ...]:
     import duckdb  # noqa: PLC0415 - 0.2 s that only commands with prices pay
 
-    found = _files_of(connection, place)
+    found = _files_of(connection, place, reach)
     if not found.get(VERSIONS):
         raise StoreError(
             f"{place} is no price lake: it has no {VERSIONS}.parquet",
@@ -159,7 +154,7 @@ def _create_view(connection: "DuckDBPyConnection", place: str | Path, table: str
     return made
 
 
-def _files_of(connection: "DuckDBPyConnection", place: str | Path) -> dict[str, tuple[str, ...]]:
+def _files_of(connection: "DuckDBPyConnection", place: str | Path, reach: Reach | None) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the files of each table."""
     if isinstance(place, Path):
         root = place
@@ -167,9 +162,9 @@ def _files_of(connection: "DuckDBPyConnection", place: str | Path) -> dict[str, 
         found = [exactly(path) for path in paths]
         relative = [path.relative_to(root).as_posix() for path in paths]
     else:
-        if not _reach:
+        if reach is None:
             raise StoreError(f"{place} cannot be reached from here", help="use the command line, or a folder")
-        reached = _reach[0](place)
+        reached = reach(place)
         connection.register_filesystem(reached.file_system)
         found = [address for address in sorted(reached.addresses) if address.endswith(".parquet")]
         relative = [address.removeprefix(f"{place}/") for address in found]

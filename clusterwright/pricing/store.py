@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.connection import without_progress_bar
-from clusterwright.pricing.lake import VERSION, StoreError, attach_lake, damaged, is_lake, lake_connection, place_of
+from clusterwright.pricing.lake import (
+    VERSION,
+    Reach,
+    StoreError,
+    attach_lake,
+    damaged,
+    is_lake,
+    lake_connection,
+    place_of,
+)
 from clusterwright.pricing.script import literal
 from clusterwright.pricing.statements import files, statement
 
@@ -49,13 +58,21 @@ class PriceStore:
         self.path = path
 
     @classmethod
-    def open(cls, path: str | Path | None = None, *, read_only: bool = False, wait_s: float = WAIT_S) -> Self:
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        read_only: bool = False,
+        wait_s: float = WAIT_S,
+        reach: Reach | None = None,
+    ) -> Self:
         """Open a store; one that does not exist is created unless `read_only`.
 
         Args:
             path: of the file, `default_path` if None; a lake (`lake.py`) can be read only.
             read_only: other processes may read at the same time; nothing can be added.
             wait_s: seconds to wait while another process holds the store.
+            reach: lists object storage; without it a lake there cannot be read.
 
         Raises:
             StoreError: it is held by another process for longer, is no store, is newer than this program, or cannot be
@@ -68,7 +85,7 @@ class PriceStore:
                     f"{place} is a price lake, which is read and never written",
                     help="add prices to a store (a file, --store) and export that one",
                 )
-            return cls(lake_connection(place), place)
+            return cls(lake_connection(place, reach), place)
         if read_only and not place.is_file():
             raise StoreError(f"there is no price store at {place}", help="make one: clusterwright prices fetch --help")
         if not read_only:
@@ -196,19 +213,22 @@ class PriceStore:
         return len(quarantine_ids)
 
 
-def attach(connection: "DuckDBPyConnection", path: str | Path | None = None) -> tuple[str, ...]:
+def attach(
+    connection: "DuckDBPyConnection", path: str | Path | None = None, reach: Reach | None = None
+) -> tuple[str, ...]:
     """Attach a store or a lake, read only, as the database `store`; return the statements that did, none without one.
 
     Args:
         connection: where to.
         path: of the store; if None, the default one, which need not exist.
+        reach: lists object storage; without it a lake there cannot be read.
 
     Raises:
         StoreError: it is held by another process for longer, is none, or is newer than this program.
     """
     place = default_path() if path is None else place_of(path)
     if isinstance(place, str) or is_lake(place):
-        return attach_lake(connection, place)
+        return attach_lake(connection, place, reach)
     if path is None and not place.is_file():
         return ()
     PriceStore.open(place, read_only=True).close()

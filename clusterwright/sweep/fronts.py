@@ -10,27 +10,34 @@ from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.plan.candidates.consider import days
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.training.job import front_of, training_job
+from clusterwright.pricing.lake import Reach
 from clusterwright.sizing.records.job import Front, TrainingPoint
 from clusterwright.sweep.costs import with_costs
 from clusterwright.sweep.records import Answer, NotSized, Question, Scenario, Sweep, SweptPoint
 
 
 @cache
-def facts() -> Facts:
-    """Return the facts, opened once per process: questions are answered in several, or on several machines."""
-    return Facts.open()
+def facts(reach: Reach | None = None) -> Facts:
+    """Return the facts, opened once per process: questions are answered in several, or on several machines.
+
+    Args:
+        reach: lists object storage; without it prices there cannot be read.
+    """
+    return Facts.open(reach=reach)
 
 
-def answers(questions: Sequence[Question]) -> list[Answer]:
+def answers(questions: Sequence[Question], reach: Reach | None = None) -> list[Answer]:
     """Return the front of each question, costed together; the same wherever and with whichever others it is asked.
 
     A node type that cannot be sized gives a reason and no error, so that one does not end the others.
 
     Args:
         questions: of one scenario.
+        reach: lists object storage; without it prices there cannot be read.
     """
-    found = [_sized(question) for question in questions]
-    shown = with_costs(questions, [entry.points for entry in found], [entry.swept for entry in found], facts())
+    known = facts(reach)
+    found = [_sized(question, known) for question in questions]
+    shown = with_costs(questions, [entry.points for entry in found], [entry.swept for entry in found], known)
     return [
         Answer(points=points, not_sized=entry.not_sized, layouts_evaluated=entry.layouts_evaluated)
         for entry, points in zip(found, shown, strict=True)
@@ -47,9 +54,9 @@ class _Sized:
     layouts_evaluated: int = 0
 
 
-def _sized(question: Question) -> _Sized:
+def _sized(question: Question, known: Facts) -> _Sized:
     try:
-        front = _front(question)
+        front = _front(question, known)
     except RuleError as error:
         return _Sized(not_sized=_without(question, "; ".join(finding.message for finding in error.findings)))
     except ClusterwrightError as error:
@@ -61,12 +68,10 @@ def _sized(question: Question) -> _Sized:
     )
 
 
-def _front(question: Question) -> Front:
+def _front(question: Question, known: Facts) -> Front:
     scenario = question.scenario
     job = training_job(scenario.blueprint, Resolved(model=scenario.model, targets=()))
-    return front_of(
-        scenario.blueprint, facts().calibration, job, question.place.node, bounds=question.bounds, spot=False
-    )
+    return front_of(scenario.blueprint, known.calibration, job, question.place.node, bounds=question.bounds, spot=False)
 
 
 def _without(question: Question, reason: str) -> NotSized:
@@ -105,7 +110,12 @@ def _swept(question: Question, point: TrainingPoint) -> SweptPoint:
 
 
 def gathered(
-    scenarios: Sequence[Scenario], answers: Sequence[Answer], before: Sequence[NotSized], *, catalogue: str
+    scenarios: Sequence[Scenario],
+    answers: Sequence[Answer],
+    before: Sequence[NotSized],
+    *,
+    catalogue: str,
+    reach: Reach | None = None,
 ) -> Sweep:
     """Return a sweep from the answers to its questions.
 
@@ -114,12 +124,13 @@ def gathered(
         answers: in the order of the questions, scenario by scenario.
         before: what was found not to be sizable before anything was asked.
         catalogue: version of the facts.
+        reach: lists object storage; without it prices there cannot be read.
     """
     points = [point for entry in answers for point in entry.points]
     marked: list[SweptPoint] = []
     for _, group in groupby(points, key=lambda point: (point.blueprint, point.varied)):
         marked += _marked(list(group))
-    newest = facts().book.newest_day
+    newest = facts(reach).book.newest_day
     return Sweep(
         scenarios=tuple(scenarios),
         points=tuple(marked),

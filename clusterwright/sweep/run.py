@@ -5,16 +5,20 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, TypeAlias
 
 from clusterwright import __version__
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.pricing.lake import Reach
 from clusterwright.sweep.fronts import answers
 from clusterwright.sweep.records import Answer, Question
 
+#: Answers the questions of one batch.
+Answered: TypeAlias = Callable[[Sequence[Question]], list[Answer]]
 #: Questions of one scenario that are answered and costed together: a query costs 0.1 s, whatever it is asked.
 BATCH = 18
 #: Fewer batches than this per process are not worth starting one, which takes about a second.
@@ -24,7 +28,12 @@ Done = Callable[[int], None]
 
 
 def run(
-    questions: Sequence[Question], *, jobs: int | None = None, dask: str | None = None, done: Done = lambda _: None
+    questions: Sequence[Question],
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    done: Done = lambda _: None,
+    reach: Reach | None = None,
 ) -> list[Answer]:
     """Answer every question and return the answers in the order of the questions.
 
@@ -33,17 +42,19 @@ def run(
         jobs: processes; None takes as many as there are cores and questions for, 1 stays in this one.
         dask: address of a Dask scheduler that answers instead, for example `tcp://10.0.0.1:8786`.
         done: told how many are answered.
+        reach: lists object storage; without it prices there cannot be read.
 
     Raises:
         InputError: no Dask, no scheduler at that address, or workers of another version.
         ClusterwrightError: a process ended before its time.
     """
+    answered = partial(answers, reach=reach)
     parts = batches(questions)
     if dask is not None:
-        return list(itertools.chain.from_iterable(_on_dask(parts, dask)))
+        return list(itertools.chain.from_iterable(_on_dask(parts, dask, answered)))
     wanted = processes(len(parts)) if jobs is None else min(jobs, max(len(parts), 1))
     found: list[Answer] = []
-    for part in map(answers, parts) if wanted == 1 else _in_processes(parts, wanted):
+    for part in map(answered, parts) if wanted == 1 else _in_processes(parts, wanted, answered):
         found += part
         done(len(found))
     return found
@@ -65,11 +76,11 @@ def processes(parts: int) -> int:
     return max(1, min(cores, parts // BATCHES_PER_PROCESS))
 
 
-def _in_processes(parts: Sequence[list[Question]], wanted: int) -> Iterator[list[Answer]]:
+def _in_processes(parts: Sequence[list[Question]], wanted: int, answered: Answered) -> Iterator[list[Answer]]:
     # Started afresh rather than forked: a fork copies whatever locks other threads hold.
     with ProcessPoolExecutor(max_workers=wanted, mp_context=get_context("spawn")) as pool:
         try:
-            yield from pool.map(answers, parts)
+            yield from pool.map(answered, parts)
         except BrokenProcessPool:
             raise ClusterwrightError(
                 "a process of the sweep ended before its time", help="run again with --jobs 1, or with less at once"
@@ -81,7 +92,7 @@ def identity() -> tuple[str, str]:
     return __version__, load_catalogue().version
 
 
-def _on_dask(parts: Sequence[list[Question]], address: str) -> list[list[Answer]]:
+def _on_dask(parts: Sequence[list[Question]], address: str, answered: Answered) -> list[list[Answer]]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
@@ -96,7 +107,7 @@ def _on_dask(parts: Sequence[list[Question]], address: str) -> list[list[Answer]
         ) from None
     with client:
         _check_workers(client.run(identity, on_error="return"), address)
-        found: list[list[Answer]] = client.gather(client.map(answers, list(parts), pure=False))
+        found: list[list[Answer]] = client.gather(client.map(answered, list(parts), pure=False))
     return found
 
 

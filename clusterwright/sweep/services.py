@@ -13,9 +13,11 @@ from clusterwright.blueprint.kinds import format_problems
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import serve_of
 from clusterwright.errors import RuleError
+from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.engine import serving_engine
 from clusterwright.plan.serving.job import requests_of
 from clusterwright.plan.serving.record import Outcome, ServingPoint
+from clusterwright.pricing.lake import Reach
 from clusterwright.sizing.serving.search import RatePoint
 from clusterwright.sweep.costs import costs_of
 from clusterwright.sweep.fronts import facts
@@ -63,18 +65,26 @@ class SweptService:
     unbeaten: bool = False
 
 
-def swept_services(questions: Sequence[Question]) -> tuple[tuple[SweptService, ...], tuple[NotSized, ...]]:
-    """Return every node type that was asked about, and those that cannot serve, with the reason."""
+def swept_services(
+    questions: Sequence[Question], reach: Reach | None = None
+) -> tuple[tuple[SweptService, ...], tuple[NotSized, ...]]:
+    """Return every node type of the questions, and those that cannot serve, with the reason.
+
+    Args:
+        questions: of services.
+        reach: lists object storage; without it prices there cannot be read.
+    """
+    known = facts(reach)
     points: list[SweptService] = []
     missing: list[NotSized] = []
     for _, group in groupby(questions, key=lambda question: id(question.scenario)):
-        found, without = _of_scenario(list(group))
+        found, without = _of_scenario(list(group), known)
         points += found
         missing += without
     return tuple(points), tuple(missing)
 
 
-def _of_scenario(questions: list[Question]) -> tuple[list[SweptService], list[NotSized]]:
+def _of_scenario(questions: list[Question], known: Facts) -> tuple[list[SweptService], list[NotSized]]:
     scenario = questions[0].scenario
     workload, _ = serve_of(scenario.blueprint)
     targets = [ResolvedTarget(target=question.place.target, node=question.place.node) for question in questions]
@@ -83,7 +93,7 @@ def _of_scenario(questions: list[Question]) -> tuple[list[SweptService], list[No
         for target in targets
     }
     able = tuple(target for target in targets if not unable[target.node.id])
-    engine = serving_engine(scenario.blueprint, Resolved(model=scenario.model, targets=able), facts())
+    engine = serving_engine(scenario.blueprint, Resolved(model=scenario.model, targets=able), known)
     sized: list[tuple[Question, ServingPoint]] = []
     missing: list[NotSized] = []
     for question, target in zip(questions, targets, strict=True):
@@ -109,7 +119,7 @@ def _of_scenario(questions: list[Question]) -> tuple[list[SweptService], list[No
         [question for question, _ in sized],
         [[point] for _, point in sized],
         [[point.outcome is Outcome.MET] for _, point in sized],
-        facts(),
+        known,
     )
     shown = []
     for position, (question, point) in enumerate(sized):

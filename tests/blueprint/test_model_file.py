@@ -9,12 +9,13 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.explain.explanation import explanations, find
+from clusterwright.explain.explanation import find
 from clusterwright.outputs.training.slurm import launch_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.workload.transformer import parameters
+from tests.opened import explanations
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = (ROOT / "blueprints" / "train-gpt3-175b.yaml").read_text()

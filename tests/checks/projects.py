@@ -13,6 +13,7 @@ from clusterwright.checks.preflight.project import project_of
 from clusterwright.checks.preflight.quotas import Ask
 from clusterwright.checks.preflight.results import Result
 from clusterwright.checks.preflight.subject import Subject
+from clusterwright.pricing.book import PriceBook
 
 STACK = "small"
 
@@ -184,7 +185,7 @@ def _yaml(value: object) -> str:
 
 def subject(cloud: str, config: Config | None = None, *, more: Mapping[str, str | None] | None = None) -> Subject:
     """Return a project as checks see it."""
-    return Subject(project=project_of("here", files(cloud, config, more=more)), catalogue=load())
+    return Subject(project=project_of("here", files(cloud, config, more=more)), catalogue=load(), book=PriceBook.open())
 
 
 def found(

@@ -20,6 +20,7 @@ from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.project.stack import stack_files
+from clusterwright.pricing.book import PriceBook
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 CLOUDS = ("aws", "azure", "gcp")
@@ -35,7 +36,7 @@ def generated(cloud: str, scheduler: str) -> dict[str, File]:
 def results(cloud: str, scheduler: str) -> tuple[Result, ...]:
     """Return what the checks find in a project as it is generated."""
     text = {name: file.content.decode() for name, file in generated(cloud, scheduler).items()}
-    return offline(Subject(project=project_of("here", text), catalogue=load()))
+    return offline(Subject(project=project_of("here", text), catalogue=load(), book=PriceBook.open()))
 
 
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
@@ -98,7 +99,7 @@ def test_every_id_of_an_existing_network_reaches_the_project(cloud: str, schedul
     setting = project.setting("existingNetwork")
     assert setting is not None
     assert sorted(map(str, setting.value.values())) == sorted(map(str, EXISTING[cloud].values()))
-    found = offline(Subject(project=project, catalogue=load()), ("PRE014",))
+    found = offline(Subject(project=project, catalogue=load(), book=PriceBook.open()), ("PRE014",))
     assert [result.outcome.status for result in found] == ["PASS"]
 
 
@@ -113,7 +114,7 @@ def test_a_slice_of_tpus_boots_from_its_runtime_version() -> None:
         "gcp",
     )  # fmt: skip
     files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load()).items()}
-    of_slice = Subject(project=project_of("here", files), catalogue=load())
+    of_slice = Subject(project=project_of("here", files), catalogue=load(), book=PriceBook.open())
     (image,) = offline(of_slice, ("PRE019",))
     assert (image.outcome.status, image.outcome.message) == ("PASS", "runtime version v2-alpha-tpuv5")
     (quota,) = offline(of_slice, ("PRE029",))
@@ -124,7 +125,9 @@ def test_a_slice_of_tpus_boots_from_its_runtime_version() -> None:
         else text
         for name, text in files.items()
     }
-    (image,) = offline(Subject(project=project_of("here", without), catalogue=load()), ("PRE019",))
+    (image,) = offline(
+        Subject(project=project_of("here", without), catalogue=load(), book=PriceBook.open()), ("PRE019",)
+    )
     assert image.outcome.status == "FAIL"
     assert image.outcome.fix == "./cluster.sh set tpuRuntimeVersion v2-alpha-tpuv5"
 
@@ -141,7 +144,7 @@ def test_a_written_project_is_read_with_what_was_changed(tmp_path: Path) -> None
     assert project.changed == frozenset({"cluster.sh"})
     found = {
         (result.check, result.outcome.status): result.outcome
-        for result in offline(Subject(project=project, catalogue=load()))
+        for result in offline(Subject(project=project, catalogue=load(), book=PriceBook.open()))
     }
     assert found["PRE006", "FAIL"].place is not None
     assert found["PRE006", "FAIL"].place.file.endswith("notes.txt")

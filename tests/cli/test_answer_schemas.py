@@ -13,8 +13,9 @@ from clusterwright.assets import root
 from clusterwright.cli import actual, answer, diff, finance, start
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
-from clusterwright.outputs.exports.focus import focus_csv, focus_rows
+from clusterwright.outputs.exports.focus import focus_csv
 from clusterwright.plan.document import dumps
+from tests.opened import focus_rows
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 SET = ["targets.azure=null", "targets.gcp=null"]

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from clusterwright.outputs.drawing.charts import PALETTE
-from clusterwright.outputs.report.page import report_html
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines
+from tests.opened import report_html
 
 pytestmark = pytest.mark.engine
 

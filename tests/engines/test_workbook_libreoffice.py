@@ -18,7 +18,6 @@ from openpyxl.workbook import Workbook
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
-from clusterwright.outputs.workbook.book import workbook_xlsx
 from clusterwright.outputs.workbook.checks import CHANGED
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
@@ -26,6 +25,7 @@ from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
+from tests.opened import workbook_xlsx
 
 pytestmark = pytest.mark.engine
 

@@ -7,9 +7,9 @@ import pytest
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.one_node import text
-from clusterwright.evidence.cost_cases.check import check_case
 from clusterwright.evidence.cost_cases.one_node import one_node
 from clusterwright.pricing.book import PriceBook
+from tests.opened import check_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "breakeven.md"
 #: Months at prices of 2026-10: power only at 100 and 60 % use, all costs at 100 and 60 %.

@@ -13,9 +13,10 @@ from clusterwright.blueprint.document import read
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.errors import InputError
 from clusterwright.evidence.cost_cases.case import json_schema
-from clusterwright.evidence.cost_cases.check import CheckedCase, check_case
+from clusterwright.evidence.cost_cases.check import CheckedCase
 from clusterwright.evidence.cost_cases.expressions import calculate
 from clusterwright.pricing.book import PriceBook
+from tests.opened import check_case
 
 SHIPPED = sorted((Path(__file__).parents[1] / "published" / "tco").glob("*.yaml"))
 PLAIN = """case: plain

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clusterwright.evidence.cost_cases.check import check_case
 from clusterwright.pricing.book import PriceBook
+from tests.opened import check_case
 
 HORIZON, RATE, TAX, USED = 44, 0.09, 0.3, (0.3, 0.55, 0.8)
 HOURS = 730.0

@@ -11,12 +11,13 @@ from ruamel.yaml import YAML
 from clusterwright.blueprint.load import load_values
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.explain.explanation import explanations, find
+from clusterwright.explain.explanation import find
 from clusterwright.outputs.finetuning.launch import launch
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.finetuning.record import FinetuningPlan, finetuning_plan
+from tests.opened import explanations
 
 
 @cache

@@ -18,7 +18,7 @@ from clusterwright.errors import InputError
 from clusterwright.finance.accounts import accounts
 from clusterwright.finance.charges import charges_of
 from clusterwright.finance.finances import finances
-from clusterwright.outputs.exports.focus import focus_csv, focus_rows, header, write_focus_parquet
+from clusterwright.outputs.exports.focus import focus_csv, header, write_focus_parquet
 from clusterwright.outputs.exports.focus_columns import columns, problems
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
@@ -26,6 +26,7 @@ from clusterwright.plan.text.money import Currency, told_in
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.contracts import Contract
 from clusterwright.tco.engine import Ledger
+from tests.opened import focus_rows
 
 BEGIN = dt.date(2027, 1, 1)
 Row = dict[str, str]

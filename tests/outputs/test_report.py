@@ -17,7 +17,6 @@ from clusterwright.finance.finances import finances
 from clusterwright.outputs.drawing.charts import GAIN, LOSS
 from clusterwright.outputs.page_parts import plain
 from clusterwright.outputs.report import tables as report_tables
-from clusterwright.outputs.report.page import report_html
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.record import Plan
@@ -29,6 +28,7 @@ from clusterwright.plan.text.words import answer_lines, capital, cluster_text, d
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.uncertainty import SEED
 from clusterwright.units import percent
+from tests.opened import report_html
 
 SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 HOSTILE = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\" ' & {{ 7*7 }}"

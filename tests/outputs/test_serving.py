@@ -11,13 +11,13 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.outputs.deliverables import cloud_files, onprem_files
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.report.comparison import comparison_markdown
-from clusterwright.outputs.report.page import report_html
 from clusterwright.outputs.serving.report import cluster_table
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option
 from clusterwright.plan.serving.record import ServingPlan, serving_plan
+from tests.opened import report_html
 from tests.outputs.test_any_kind import WORD_OF_TRAINING
 
 FACTS = Facts.open()

@@ -9,12 +9,12 @@ from openpyxl.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
 from clusterwright.finance.finances import finances
-from clusterwright.outputs.workbook.book import workbook_xlsx
 from clusterwright.outputs.workbook.plain import FUNCTIONS, PlainWorksheet
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
+from tests.opened import workbook_xlsx
 
 CENT = 0.005
 FIRST_MONTH = 11  # row of month 0 on the cash sheets

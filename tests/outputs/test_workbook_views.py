@@ -15,11 +15,11 @@ from openpyxl.workbook import Workbook
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
-from clusterwright.outputs.workbook.book import workbook_xlsx
 from clusterwright.outputs.workbook.formula import Span
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from tests.commitments import only_commitments
+from tests.opened import workbook_xlsx
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 WHOLE = [

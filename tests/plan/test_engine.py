@@ -13,12 +13,13 @@ from clusterwright.cli.render.ranked import ranking_lines
 from clusterwright.diff.causes import Causes
 from clusterwright.diff.differences import differences
 from clusterwright.errors import InputError
-from clusterwright.explain.explanation import explanations, find
+from clusterwright.explain.explanation import find
 from clusterwright.finance.finances import finances
 from clusterwright.interface.documents import comparison_document, ranking_document
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
+from tests.opened import explanations
 from tests.plan.drawing import plan_of_images
 
 #: Words of training, but in the name of a source.

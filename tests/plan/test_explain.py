@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from clusterwright.errors import InputError
-from clusterwright.explain.explanation import explanations, find, names_of
+from clusterwright.explain.explanation import find, names_of
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from tests.opened import explanations
 
 from .examples import shipped
 

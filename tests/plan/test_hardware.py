@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.errors import RuleError
-from clusterwright.explain.explanation import explanations, find
+from clusterwright.explain.explanation import find
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import hardware_lines
+from tests.opened import explanations
 
 from .examples import shipped
 

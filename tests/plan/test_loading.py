@@ -7,9 +7,10 @@ import pytest
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
-from clusterwright.explain.explanation import explanations, find
+from clusterwright.explain.explanation import find
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from tests.opened import explanations
 
 BLUEPRINT = """\
 name: pictures

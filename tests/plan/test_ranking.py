@@ -23,17 +23,16 @@ from clusterwright.finance.finances import finances
 from clusterwright.interface.documents import ranking_document
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.report.memo import figures
-from clusterwright.outputs.report.page import report_html
 from clusterwright.outputs.report.ranking import again_table, paper_table
 from clusterwright.outputs.report.tables import Sources, comparison
 from clusterwright.outputs.summary import readme
-from clusterwright.outputs.workbook.book import workbook_xlsx
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.ranking import again_text, comparable, main_ways, paper_title, paper_ways
 from clusterwright.plan.text.words import answer_lines, band_text, capital, term_text
 from clusterwright.pricing.book import PriceBook
+from tests.opened import report_html, workbook_xlsx
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 #: Blueprints as overrides of the example: other goals, targets, capacities, contracts, mixes, owners.

@@ -8,9 +8,9 @@ import pytest
 from clusterwright import assets
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
-from clusterwright.explain.explanation import explanations
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from tests.opened import explanations
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 

@@ -17,7 +17,7 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.render.answer import comparison_text, plan_text
 from clusterwright.cli.validate import calibrate
 from clusterwright.errors import InputError, RuleError
-from clusterwright.explain.explanation import explanations, find
+from clusterwright.explain.explanation import find
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
@@ -28,6 +28,7 @@ from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.search import replica_columns, request_mix, scaled_work, search
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate
 from clusterwright.sizing.serving.step_table import tabulated
+from tests.opened import explanations
 
 from .examples import shipped
 

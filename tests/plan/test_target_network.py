@@ -12,10 +12,11 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_system
 from clusterwright.cli.planning import plan_of
-from clusterwright.explain.explanation import explanations, find
+from clusterwright.explain.explanation import find
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.target_network import node_as_asked
+from tests.opened import explanations
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 NETWORK = "targets.onprem.network"

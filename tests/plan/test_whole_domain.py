@@ -16,7 +16,6 @@ from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import ClusterwrightError, RuleError
-from clusterwright.explain.explanation import explanations
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
@@ -24,6 +23,7 @@ from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.sweep.fronts import facts, gathered
 from clusterwright.sweep.run import run
 from clusterwright.sweep.space import NodeRange, questions, scenarios
+from tests.opened import explanations
 
 from .examples import SMALL
 

@@ -75,7 +75,6 @@ def bucket(server: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     }  # fmt: skip
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(lake, "_reach", [object_storage.reach])
     client = boto3.client("s3", region_name="us-east-1", endpoint_url=server)
     client.create_bucket(Bucket="prices")
     for path in folder.rglob("*.parquet"):
@@ -84,7 +83,7 @@ def bucket(server: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _answers(place: Path | str) -> list[Any]:
-    book = PriceBook.open(store=place)
+    book = PriceBook.open(store=place, reach=object_storage.reach)
     try:
         day = dt.date(2026, 11, 3)
         asked = {"as_of": day, "term": "", "region": "us-east-1"}
@@ -105,7 +104,7 @@ def test_one_answer_from_file_folder_and_bucket(store: Path, folder: Path, bucke
     assert price is not None
     assert price.point.usd == 50.0
     assert _answers(folder) == expected
-    book = PriceBook.open(store=folder)
+    book = PriceBook.open(store=folder, reach=object_storage.reach)
     asked = {"as_of": dt.date(2026, 11, 3), "term": "", "region": "us-east-1"}
     text = book.script("pricing/sql/gpu_price_in_force.sql", asked, products=products_of(load(), "h100"))
     with duckdb.connect() as alone:
@@ -145,9 +144,8 @@ def test_other_products_prices_are_not_fetched(
         reached.file_system.store = Watched()
         return reached
 
-    monkeypatch.setattr(lake, "_reach", [watched])
     monkeypatch.setattr(object_storage, "_BLOCK_BYTES", 1024)
-    book = PriceBook.open(store=bucket)
+    book = PriceBook.open(store=bucket, reach=watched)
     assert book.price("gcp/a3-highgpu-8g", region="us-east-1", as_of=dt.date(2026, 11, 3)) is not None
     assert {name for name, _ in fetched} >= {"team/observation/provider=gcp/data_0.parquet"}
     assert all(start > data_end for name, start in fetched if name == key)
@@ -171,7 +169,7 @@ def test_a_lake_is_not_written(folder: Path, bucket: str) -> None:
     for place in (folder, bucket):
         with pytest.raises(StoreError, match="is read and never written"):
             PriceStore.open(place)
-        with PriceStore.open(place, read_only=True) as opened:
+        with PriceStore.open(place, read_only=True, reach=object_storage.reach) as opened:
             assert opened.rows("pricing/sql/in_quarantine.sql", {"gate": ""}) == []
 
 
@@ -186,19 +184,19 @@ def test_a_lake_is_not_written(folder: Path, bucket: str) -> None:
 def test_buckets_that_hold_no_lake(bucket: str, address: str, said: str) -> None:
     """What is wrong with an address is said without a traceback."""
     with pytest.raises(StoreError, match=said):
-        PriceBook.open(store=address)
+        PriceBook.open(store=address, reach=object_storage.reach)
 
 
 def test_a_server_that_is_away(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that does not answer is told after a few attempts."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(StoreError, match="the server does not answer"):
-        PriceBook.open(store=bucket)
+        PriceBook.open(store=bucket, reach=object_storage.reach)
 
 
 def test_a_file_that_vanishes_meanwhile(folder: Path) -> None:
     """What goes away while questions are asked is told, and is no bug."""
-    book = PriceBook.open(store=folder)
+    book = PriceBook.open(store=folder, reach=object_storage.reach)
     for path in (folder / "observation").rglob("*.parquet"):
         path.unlink()
     with pytest.raises(StoreError, match="cannot be read to the end"):
@@ -220,14 +218,14 @@ def test_folders_that_hold_no_lake_of_ours(folder: Path, table: str, change: str
             path.unlink()
     duckdb.connect().execute(f"copy ({change}) to '{str(target).replace(chr(39), chr(39) * 2)}' (format parquet)")
     with pytest.raises(StoreError, match=said):
-        PriceBook.open(store=folder)
+        PriceBook.open(store=folder, reach=object_storage.reach)
 
 
 def test_no_lake_at_all(tmp_path: Path, folder: Path) -> None:
     """An empty folder, and a file that is no Parquet."""
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match=r"it has no store_version\.parquet"):
-        PriceBook.open(store=tmp_path / "empty")
+        PriceBook.open(store=tmp_path / "empty", reach=object_storage.reach)
     (folder / "store_version.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(StoreError, match="is no price lake"):
-        PriceBook.open(store=folder)
+        PriceBook.open(store=folder, reach=object_storage.reach)

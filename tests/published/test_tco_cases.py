@@ -7,8 +7,8 @@ import pytest
 
 from clusterwright.cli import validate_tco
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED
-from clusterwright.evidence.cost_cases.check import check_case
 from clusterwright.pricing.book import PriceBook
+from tests.opened import check_case
 
 CASES = sorted((Path(__file__).parent / "tco").glob("*.yaml"))
 

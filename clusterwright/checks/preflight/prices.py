@@ -13,6 +13,7 @@ _PER_MONTH = {"hourly": HOURS_PER_MONTH, "monthly": 1.0}
 
 
 def month_of(
+    book: PriceBook,
     *,
     cloud: str,
     scheduler: str,
@@ -25,6 +26,7 @@ def month_of(
     """Return the priced lines of a cluster: nodes, what the stacks create around them, and others.
 
     Args:
+        book: prices in force.
         cloud: `aws`, `azure` or `gcp`.
         scheduler: `slurm` or `kubernetes`.
         region: that prices are of.
@@ -45,11 +47,7 @@ def month_of(
         calendar_days=0.0,
         term=TERM_OF_CAPACITY.get(capacity, "on_demand"),
     )
-    book = PriceBook.open()
-    try:
-        return price_lines([candidate], Economics(), book, assumptions(), book.newest_day)[0]
-    finally:
-        book.close()
+    return price_lines([candidate], Economics(), book, assumptions(), book.newest_day)[0]
 
 
 def usd_per_month(line: PricedLine) -> float | None:
@@ -58,14 +56,10 @@ def usd_per_month(line: PricedLine) -> float | None:
     return None if months is None or line.usd_per_period is None else line.usd_per_period * months
 
 
-def usd_per_month_of(*, sku: str, region: str, quantity: float) -> float | None:
+def usd_per_month_of(book: PriceBook, *, sku: str, region: str, quantity: float) -> float | None:
     """Return what an amount of one product costs in a month at list price; None if no price is known."""
     line = bill_line(sku, quantity, region=region)
     candidate = Candidate(
         key=sku, target="", bill=Bill(target="", lines=(line,)), nodes=0, gpus=0, calendar_days=0.0, term="on_demand"
     )
-    book = PriceBook.open()
-    try:
-        return usd_per_month(price_lines([candidate], Economics(), book, assumptions(), book.newest_day)[0][0])
-    finally:
-        book.close()
+    return usd_per_month(price_lines([candidate], Economics(), book, assumptions(), book.newest_day)[0][0])

@@ -135,6 +135,7 @@ def _lines(subject: Subject, nodes: int) -> tuple[PricedLine, ...]:
     system = configured(subject)
     others = (bill_line(system.tier.sku, system.capacity_gib, region=subject.region),) if system else ()
     return month_of(
+        subject.book,
         cloud=subject.cloud,
         scheduler=subject.project.scheduler,
         region=subject.region,

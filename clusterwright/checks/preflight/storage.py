@@ -41,7 +41,7 @@ def file_system(subject: Subject) -> Iterator[Outcome]:
         asked=asked,
         efa=efa,
         usd_per_month=lambda system: usd_per_month_of(
-            sku=system.tier.sku, region=subject.region, quantity=system.capacity_gib
+            subject.book, sku=system.tier.sku, region=subject.region, quantity=system.capacity_gib
         ),
     )
     if problem is not None:

@@ -10,6 +10,7 @@ from clusterwright.checks.preflight.project import Project, Setting
 from clusterwright.checks.preflight.results import Place
 from clusterwright.checks.preflight.values import text, whole
 from clusterwright.plan.record import Option, Plan
+from clusterwright.pricing.book import PriceBook
 
 #: What each cloud calls the same setting.
 REGION = {"aws": "aws:region", "azure": "location", "gcp": "gcp:region"}
@@ -23,6 +24,7 @@ class Subject:
     """A project with the facts that its checks need.
 
     Attributes:
+        book: prices in force.
         plan, option: behind the project, None where only the project is at hand.
         recorded: what the project's program asks for; None where there is no folder to run it in.
         place_of: gives the place of a path in the blueprint behind it, where there is one.
@@ -30,6 +32,7 @@ class Subject:
 
     project: Project
     catalogue: Catalogue
+    book: PriceBook = field(compare=False)
     plan: Plan | None = None
     option: Option | None = None
     recorded: Recorded | None = field(default=None, compare=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.cli.prices.questions import LEAST_CHANGES, QUERIES, answer_table, charted
 from clusterwright.cli.render.text_table import commands, prose
 from clusterwright.errors import EXIT_FINE, InputError, MissingFactError
+from clusterwright.feeds.object_storage import reach
 from clusterwright.units import day_of
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _asked(
     if term and term not in TERMS:
         raise InputError(f"there is no term {term!r}", help=f"terms: {', '.join(TERMS)}")
     catalogue = load()
-    book = PriceBook.open(store=store)
+    book = PriceBook.open(store=store, reach=reach)
     try:
         products = _products(catalogue, about or "", book)
         day = book.newest_day if as_of is None else day_of(as_of)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
+from clusterwright.feeds.object_storage import reach
 from clusterwright.units import day_of
 
 SCHEMA_VERSION = 1
@@ -98,7 +99,7 @@ def quarantine(gate: str, *, store: str | Path | None, as_json: bool) -> int:
     gates = [path.stem for path in files("pricing/gates/refuse")]
     if gate and gate not in gates:
         raise InputError(f"there is no gate {gate!r}", help=f"gates: {', '.join(gates)}")
-    with PriceStore.open(store, read_only=True) as opened:
+    with PriceStore.open(store, read_only=True, reach=reach) as opened:
         rows = opened.rows("pricing/sql/in_quarantine.sql", {"gate": gate})
     if as_json:
         print(_json({"quarantine": rows}))  # noqa: T201
@@ -138,7 +139,7 @@ def export(folder: Path, *, store: str | Path | None) -> int:
     from clusterwright.pricing.archive import export_archive
     from clusterwright.pricing.store import PriceStore
 
-    with PriceStore.open(store, read_only=True) as opened:
+    with PriceStore.open(store, read_only=True, reach=reach) as opened:
         count = export_archive(opened, folder)
     print(f"{count:,} prices in {folder}")  # noqa: T201
     return EXIT_FINE

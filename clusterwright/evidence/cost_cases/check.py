@@ -60,19 +60,18 @@ class CheckedCase:
         return all(output.ok for output in self.outputs.values())
 
 
-def check_case(path: Path, book: PriceBook | None = None) -> CheckedCase:
+def check_case(path: Path, book: PriceBook) -> CheckedCase:
     """Run a case file through the engine.
 
     Args:
         path: of the case.
-        book: price points for `price_of`; the shipped ones and the user's own by default.
+        book: price points for `price_of`.
 
     Raises:
         InputError: the file cannot be read.
         BlueprintError: it is no case, or a value of it cannot be calculated with; shown with its place.
     """
     case, document = read_case(path)
-    book = book or PriceBook.open()
     case = with_prices(case, document, book)
     try:
         computed, reasons = figures(case, book)

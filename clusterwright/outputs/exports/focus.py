@@ -15,10 +15,8 @@ from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.exports.focus_columns import VERSION, columns, problems
 from clusterwright.outputs.tables import safe
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import currency_told, told, told_code
 from clusterwright.plan.text.words import NAME_OF_PROVIDER
-from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.chance.uncertainty import SEED
 from clusterwright.tco.engine import Ledger
@@ -47,7 +45,7 @@ def header() -> tuple[str, ...]:
 
 
 def focus_rows(
-    plan: Plan, *, begin: dt.date | None = None, counted: Ledger | None = None, found: Finances | None = None
+    plan: Plan, counted: Ledger, *, begin: dt.date | None = None, found: Finances | None = None
 ) -> tuple[Row, ...]:
     """Return the charges of a plan, of its contracts and mixes as FOCUS rows; an option with an unknown price has none.
 
@@ -69,10 +67,9 @@ def focus_rows(
             f"the horizon cannot begin on {first}: charge periods are whole months",
             help=f"give the first of a month, for example {first.replace(day=1)}",
         )
-    money = counted or ledger(plan, PriceBook.open())
     if found is None and (plan.tco.contracts or plan.tco.hybrid):
-        found = finances(plan, money.book, draws=1, seed=SEED)
-    rows = tuple(_row(plan, charge, first) for charge in charges(plan, money, found))
+        found = finances(plan, counted.book, draws=1, seed=SEED)
+    rows = tuple(_row(plan, charge, first) for charge in charges(plan, counted, found))
     wrong = problems(header(), rows)
     if wrong:
         raise ClusterwrightError(

@@ -37,13 +37,13 @@ from clusterwright.tco.records import Breakeven, CumulativePoint
 from clusterwright.units import percent
 
 
-def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | None = None) -> str:
+def report_html(plan: Plan, found: Finances, counted: Ledger) -> str:
     """Return the report as one HTML document, its money in the currency of `money.told_in`.
 
     Args:
         plan: the decision.
-        found: the plan in the terms of finance, if it is at hand; counted here if None.
-        counted: the plan's cash flow (`ranking.counted`), if it is at hand.
+        found: the plan in the terms of finance (`ranking.ranked`).
+        counted: the plan's cash flow (`ranking.counted`).
     """
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
@@ -52,9 +52,7 @@ def report_html(plan: Plan, found: Finances | None = None, counted: Ledger | Non
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    ranked = found or ranking.ranked(plan, PriceBook.open())
-    money_of = counted or ranking.counted(plan, ranked)
-    return environment.get_template("report.html.j2").render(**_context(plan, money_of, money_of.book, ranked))
+    return environment.get_template("report.html.j2").render(**_context(plan, counted, counted.book, found))
 
 
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import io
 from typing import Any
 
 from clusterwright.finance.finances import Finances
-from clusterwright.outputs.report import ranking
 from clusterwright.outputs.workbook.bill import Bill, write_bill
 from clusterwright.outputs.workbook.by_option import write_by_option, write_calendar
 from clusterwright.outputs.workbook.cash import CashSheet, owner_cells, write_cash
@@ -37,7 +36,6 @@ from clusterwright.outputs.workbook.units import write_units
 from clusterwright.outputs.workbook.views import write_breakeven, write_heat_map, write_uncertainty
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import Currency
-from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.records import Candidate
 
 _A4 = 9
@@ -54,12 +52,12 @@ BASE_CASH = "Cash of a base"
 _LAST = ("Not counted", "Checks")
 
 
-def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency | None = None) -> bytes:
+def workbook_xlsx(plan: Plan, found: Finances, currency: Currency | None = None) -> bytes:
     """Return the workbook's bytes; the same plan gives the same bytes.
 
     Args:
         plan: with its options.
-        found: the same plan in the terms of finance, if it is at hand.
+        found: the same plan in the terms of finance (`ranking.ranked`).
         currency: in which the views show money besides USD, None for USD alone.
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
@@ -69,7 +67,6 @@ def workbook_xlsx(plan: Plan, found: Finances | None = None, currency: Currency 
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
     book.set_properties({"title": f"{plan.name}: cost", "created": dt.datetime.fromisoformat(plan.as_of)})
-    found = found or ranking.ranked(plan, PriceBook.open())
     work = Workbook(book=book, formats=_formats(book), plan=plan, found=found, currency=currency)
     told = (Figure("shown_in", currency.code), Figure("usd_per_shown", currency.usd)) if currency else None
     stages = ("Stages",) if staged(work) else ()

@@ -22,6 +22,7 @@ from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.project.configuration.shared import stack_name
 from clusterwright.outputs.project.fill_ins import fill_ins
 from clusterwright.outputs.project.stack import declared_keys
+from clusterwright.pricing.book import PriceBook
 from tests.stacks.cases import TYPICAL
 from tests.stacks.projects import _SECRET, _TYPED, STACK, _filled, _secrets, plan_for, run, set_config
 
@@ -171,4 +172,4 @@ def preflight(batch: tuple[Edit, ...], cloud: str, scheduler: str) -> tuple[Resu
             one.apply(project)
         read = read_project(project, manifest="none")
         recorded = Recorded(recording=Recording(run=_recorded(project)), folder=project, cloud=cloud)
-        return offline(Subject(project=read, catalogue=load(), recorded=recorded))
+        return offline(Subject(project=read, catalogue=load(), book=PriceBook.open(), recorded=recorded))

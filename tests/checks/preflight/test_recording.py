@@ -14,6 +14,7 @@ from clusterwright.checks.preflight.project import project_of
 from clusterwright.checks.preflight.recording import Recording, environment_of, record
 from clusterwright.checks.preflight.shell import lines
 from clusterwright.checks.preflight.subject import Subject
+from clusterwright.pricing.book import PriceBook
 from tests.checks.projects import files
 
 RECORDED = ("PRE013", "PRE016", "PRE025", "PRE036", "PRE039")
@@ -31,7 +32,7 @@ def test_without_the_environment_nothing_passes(tmp_path: Path) -> None:
     """Every check of what was recorded is UNKNOWN, and says how to install what is missing."""
     project = project_of("here", files("aws"))
     recorded = recorded_project(project, tmp_path)
-    subject = Subject(project=project, catalogue=load(), recorded=recorded)
+    subject = Subject(project=project, catalogue=load(), book=PriceBook.open(), recorded=recorded)
     found = {result.check: result.outcome for result in offline(subject, RECORDED)}
     assert {outcome.status for outcome in found.values()} == {"UNKNOWN"}
     assert "pip install --no-deps --require-hashes -r constraints.txt" in found["PRE013"].fix
@@ -81,7 +82,9 @@ def test_a_program_that_was_not_run_on_purpose() -> None:
     """The owner's word stands in the answer."""
     project = project_of("here", files("gcp"))
     recorded = Recorded(recording=Recording(missing="--no-run was given"), folder=None, cloud="gcp")
-    (result,) = offline(Subject(project=project, catalogue=load(), recorded=recorded), ("PRE036",))
+    (result,) = offline(
+        Subject(project=project, catalogue=load(), book=PriceBook.open(), recorded=recorded), ("PRE036",)
+    )
     assert (result.outcome.status, "--no-run" in result.outcome.message) == ("UNKNOWN", True)
     assert recording.TIMEOUT_S <= 300
 

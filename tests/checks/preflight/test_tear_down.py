@@ -11,6 +11,7 @@ from clusterwright.checks.preflight.project import project_of
 from clusterwright.checks.preflight.results import Outcome
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.outputs.project.example import example_files
+from clusterwright.pricing.book import PriceBook
 
 
 def said(cloud: str, old: str = "", new: str = "") -> list[Outcome]:
@@ -18,7 +19,7 @@ def said(cloud: str, old: str = "", new: str = "") -> list[Outcome]:
     files = {name: file.content.decode(errors="replace") for name, file in example_files(cloud, "kubernetes").items()}
     assert old in files[tear_down.SCRIPT]
     files[tear_down.SCRIPT] = files[tear_down.SCRIPT].replace(old, new)
-    subject = Subject(project=project_of("here", files, stack="small"), catalogue=load())
+    subject = Subject(project=project_of("here", files, stack="small"), catalogue=load(), book=PriceBook.open())
     return list(tear_down.destroys_with_a_question(subject))
 
 

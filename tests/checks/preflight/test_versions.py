@@ -10,6 +10,7 @@ from clusterwright.checks.preflight.reading import read_project
 from clusterwright.checks.preflight.results import Outcome
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.versions import versions_named
+from clusterwright.pricing.book import PriceBook
 from tests.stacks.projects import stacks_python
 
 from .planting import Edit, preflight, write
@@ -25,7 +26,7 @@ def versions(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
         write(cloud, "slurm", tmp_path)
         if changed is not None:
             changed.apply(tmp_path)
-        subject = Subject(project=read_project(tmp_path, manifest="none"), catalogue=load())
+        subject = Subject(project=read_project(tmp_path, manifest="none"), catalogue=load(), book=PriceBook.open())
         return [(one.status, one.message) for one in versions_named(subject)]
 
     return said
