@@ -1,4 +1,4 @@
-"""The commands that answer others than a terminal: `web`."""
+"""The commands that answer others than a terminal: the planner in the browser, and assistants."""
 
 import importlib.util
 import os
@@ -42,6 +42,21 @@ def web(
     )
 
 
+def mcp(
+    *,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="processes that answer")] = 1,
+    limit: Annotated[int, typer.Option(min=1, max=3600, help="seconds that an answer may take")] = 60,
+) -> None:
+    """Answer an assistant over standard input and output (MCP).
+
+    The tools are example, plan, compare, explain, diff and prices; nothing is written, and no file is read.
+    """
+    needed("mcp", "mcp")
+    from clusterwright.web.assistants import serve
+
+    serve(workers=workers, limit_s=float(limit))
+
+
 def needed(extra: str, *packages: str) -> None:
     """Refuse to go on without the packages of an extra.
 
@@ -56,4 +71,4 @@ def needed(extra: str, *packages: str) -> None:
         )
 
 
-COMMANDS = (web,)
+COMMANDS = (web, mcp)

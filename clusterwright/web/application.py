@@ -26,7 +26,7 @@ from clusterwright.plan.text.words import NAME_OF_TARGET, capital
 from clusterwright.web import openapi
 from clusterwright.web.answer_page import environment
 from clusterwright.web.form import KINDS, steps
-from clusterwright.web.operations import Reply
+from clusterwright.web.operations import FIRST, Reply
 from clusterwright.web.refusal import (
     BAD_REQUEST,
     FORBIDDEN,
@@ -219,9 +219,8 @@ def examples() -> Mapping[str, str]:
 
 
 def _starts() -> dict[str, Any]:
-    """Return the values to start from for each kind of workload: the first shipped blueprint of the kind."""
-    values = [parse_bounded(text, name=name).value for name, text in examples().items()]
-    return {kind: next(value for value in values if value["workload"]["kind"] == kind) for kind in KINDS}
+    """Return the values to start from for each kind of workload."""
+    return {kind: parse_bounded(examples()[name], name=name).value for kind, name in FIRST.items()}
 
 
 @cache

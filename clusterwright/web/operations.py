@@ -11,19 +11,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clusterwright import interface
+from clusterwright import assets, interface
 from clusterwright.blueprint import load as blueprints
 from clusterwright.blueprint.document import document_of
 from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, Finding, InputError, RuleError
+from clusterwright.interface.places import placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.text.currency import told_as_asked
+from clusterwright.plan.text.words import answer_lines, capital
 from clusterwright.web.refusal import BAD_REQUEST, FAULT, UNPROCESSABLE, RefusalError
 
 #: What errors call a blueprint that came with a request.
 NAME = "blueprint"
 #: Draws behind shares and bands of a comparison: enough for two digits, and an answer within seconds.
 MOST_DRAWS, USUAL_DRAWS = 10_000, 1_000
+#: The shipped blueprint that each kind of workload starts with.
+FIRST = {"train": "train-gpt3-175b", "finetune": "finetune-llama3-8b-qlora", "serve": "serve-llama3-70b"}
 _KEPT_PLANS = 8
 _ZIP_DAY = (1980, 1, 1, 0, 0, 0)
 _PROGRAM, _FILE = 0o755, 0o644
@@ -139,6 +144,33 @@ def answer(desk: Desk, asked: Mapping[str, Any]) -> Reply:
     return _json({"html": answer_html(made), "figures": figures, "findings": _findings(made.plan.findings)})
 
 
+def summary(desk: Desk, asked: Mapping[str, Any]) -> Reply:
+    """Return the answer in words and the figures of each option, in USD: what a reader of a plan looks at first."""
+    made = desk.planned(asked.get("blueprint"))
+    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
+        words = [capital(line) for line in answer_lines(made.plan)]
+    options = [
+        {
+            "target": option.target, "instance": option.instance, "nodes": option.nodes, "gpus": option.gpus,
+            "calendar_days": option.calendar_days, "run_usd": option.run_cost_usd, "capex_usd": option.capex_usd,
+            "horizon_usd": option.horizon_usd, "npv_usd": option.npv_usd, "meets_goal": option.meets_goal,
+        }
+        for option in made.options
+    ]  # fmt: skip
+    found, warned = _findings(made.findings), _findings(made.warnings)
+    return _json({"schema": 1, "answer": words, "options": options, "findings": found, "warnings": warned})
+
+
+def example(desk: Desk, asked: Mapping[str, Any]) -> Reply:
+    """Return a shipped blueprint of a kind of workload as text, to start from."""
+    del desk
+    kind, known = _text(asked, "kind", "train"), tuple(FIRST)
+    if kind not in known:
+        raise InputError(f"there is no kind {kind!r}", help=f"one of {', '.join(known)}")
+    path = assets.root() / "blueprints" / f"{FIRST[kind]}.yaml"
+    return _json({"schema": 1, "text": path.read_text(encoding="utf-8")})
+
+
 def read(desk: Desk, asked: Mapping[str, Any]) -> Reply:
     """Return the values of a blueprint's text, without the keys that this version does not know, which are named."""
     del desk
@@ -189,6 +221,8 @@ OPERATIONS: Mapping[str, Callable[[Desk, Mapping[str, Any]], Reply]] = {
     "explain": explain,
     "diff": diff,
     "answer": answer,
+    "summary": summary,
+    "example": example,
     "read": read,
     "write": write,
     "names": names,

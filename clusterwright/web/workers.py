@@ -14,15 +14,13 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.web.operations import Desk, Reply, done
+from clusterwright.web.operations import FIRST, Desk, Reply, done
 from clusterwright.web.refusal import BUSY, FAULT, TIMEOUT, LostError, RefusalError
 
 #: A worker makes records and keeps them: cycles are looked for seldom.
 _GENERATION = 50_000
 _POLL_S = 0.005
 _START_S = 60.0
-#: What the page starts with.
-FIRST = "blueprints/train-gpt3-175b.yaml"
 #: Requests that wait for each worker; one more is told to come back.
 _WAITING = 16
 
@@ -35,7 +33,7 @@ def work(pipe: Connection) -> None:
     desk = Desk(facts=Facts.open())
     # What most requests need is loaded before the first of them, and the page's own first question is answered.
     with suppress(RefusalError):
-        done(desk, "answer", {"blueprint": (assets.root() / FIRST).read_text(encoding="utf-8")})
+        done(desk, "answer", {"blueprint": (assets.root() / "blueprints" / f"{FIRST['train']}.yaml").read_text()})
     pipe.send(None)
     while True:
         try:

@@ -72,7 +72,7 @@ class Browser:
         self._program = subprocess.Popen(
             [
                 # A shell puts the pipes where Chromium reads and writes.
-                "sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh",
+                "bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash",
                 "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
                 "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
                 "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank",
@@ -144,10 +144,11 @@ class Browser:
         self.run(f"(f => {{ f.focus(); f.select(); }})(document.querySelector({json.dumps(field)}))")
         self._call("Input.insertText", text=text)
 
-    def key(self, name: str, code: int) -> None:
-        """Press a key."""
-        for kind in ("rawKeyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code)
+    def key(self, name: str, code: int, text: str = "") -> None:
+        """Press a key; text is what it types."""
+        for kind in ("keyDown", "keyUp"):
+            typed = {"text": text} if text and kind == "keyDown" else {}
+            self._call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, **typed)
 
     def picture(self) -> bytes:
         """Return what the window shows, as PNG."""
