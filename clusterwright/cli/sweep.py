@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from clusterwright.catalog.load import load as load_catalogue
@@ -65,15 +64,14 @@ def sweep(
     return EXIT_FINE if result.points else EXIT_RULE_FAILED
 
 
-def _services(space: Space, *, as_json: bool, every: bool, files: Sequence[Path | None]) -> int:
-    """Print a sweep of services; return 0, or 1 if nothing could be sized."""
+def _services(space: Space, *, as_json: bool, every: bool, files: tuple[Path | None, Path | None]) -> int:
+    """Print a sweep of services, write its table and its chart; return 0, or 1 if nothing could be sized."""
     from clusterwright.cli.render.sweep_services import services_text
     from clusterwright.sweep.services import services_document, swept_services
 
-    if any(path is not None for path in files):
-        raise InputError(
-            "a sweep of services writes no table or chart", help="leave --parquet and --chart out; --json has all"
-        )
+    parquet, chart = files
+    if chart is not None:
+        check_lines(space)
     points, found = swept_services(space.questions, reach)
     missing = (*space.not_sized, *found)
     newest = facts(reach).book.newest_day
@@ -83,6 +81,17 @@ def _services(space: Space, *, as_json: bool, every: bool, files: Sequence[Path 
         print(json.dumps(made, indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
         print(services_text(space.scenarios, points, missing, as_of=as_of, every=every))  # noqa: T201
+    if parquet is not None:
+        from clusterwright.sweep.services import COLUMNS, services_rows
+        from clusterwright.tco.parquet import write_typed_rows
+
+        write_typed_rows(services_rows(points, missing), COLUMNS, parquet)
+        _say(parquet)
+    if chart is not None:
+        from clusterwright.outputs.drawing.service_chart import service_chart
+
+        _write_text(chart, service_chart(points))
+        _say(chart)
     return EXIT_FINE if points else EXIT_RULE_FAILED
 
 

@@ -3,9 +3,11 @@
 Nothing is chosen here. All node types of a scenario are sized in one pass of the formulas.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 from clusterwright.blueprint.hardware import ResolvedTarget
@@ -192,3 +194,33 @@ def services_document(
         "points": [{**asdict(point), "varied": dict(point.varied)} for point in points],
         "not_sized": [{**asdict(entry), "varied": dict(entry.varied)} for entry in missing],
     }
+
+
+#: Columns of the table that `--parquet` writes, with DuckDB's types; `varied` and `rate_front` are JSON.
+COLUMNS = MappingProxyType(
+    {
+        "blueprint": "varchar", "varied": "varchar", "target": "varchar", "region": "varchar",
+        "node_type": "varchar", "accelerator": "varchar", "nodes": "bigint", "gpus": "bigint", "replicas": "bigint",
+        "replica_gpus": "bigint", "outcome": "varchar", "confidence": "double", "probability": "double",
+        "first_token_s": "double", "time_per_token_s": "double", "tokens_per_s_per_user": "double",
+        "tokens_per_s_per_gpu": "double", "month_usd": "double", "capex_usd": "double", "cost_note": "varchar",
+        "unbeaten": "boolean", "rate_front": "varchar", "not_sized_reason": "varchar",
+    }
+)  # fmt: skip
+
+
+def services_rows(points: Sequence[SweptService], missing: Sequence[NotSized]) -> list[dict[str, str]]:
+    """Return a row of texts for each point and each node type that cannot serve; empty where nothing is known."""
+    sized = [asdict(point) for point in points]
+    unsized = [
+        {**asdict(entry), "target": "", "not_sized_reason": entry.reason, "unbeaten": False} for entry in missing
+    ]
+    return [{name: _text(name, values.get(name)) for name in COLUMNS} for values in (*sized, *unsized)]
+
+
+def _text(name: str, value: Any) -> str:  # noqa: ANN401 - whatever a point has
+    if value is None:
+        return ""
+    if name == "varied":
+        return json.dumps(dict(value))
+    return json.dumps(value, allow_nan=False) if name == "rate_front" else str(value)

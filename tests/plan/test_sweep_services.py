@@ -2,14 +2,20 @@
 
 import json
 from functools import cache
+from pathlib import Path
 
+import duckdb
 import pytest
 
 from clusterwright import assets
+from clusterwright.cli.render.diff import plain_text
 from clusterwright.cli.render.sweep_services import services_text
 from clusterwright.cli.sweep import sweep
+from clusterwright.diff.causes import Causes
+from clusterwright.diff.differences import differences
 from clusterwright.errors import InputError
 from clusterwright.interface.sweeping import Request, Space, space_of
+from clusterwright.outputs.drawing.service_chart import service_chart
 from clusterwright.plan.serving.record import Outcome
 from clusterwright.sweep.records import NotSized
 from clusterwright.sweep.services import SweptService, swept_services
@@ -63,5 +69,48 @@ def test_json_has_every_point_and_kinds_are_not_mixed(capsys: pytest.CaptureFixt
     train = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
     with pytest.raises(InputError, match="not swept together"):
         sweep(Request(sources=(_BLUEPRINT, train), instances=("p5.48xlarge",)), as_json=True, **held)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="writes no table or chart"):
-        sweep(request, as_json=True, **{**held, "chart": assets.root() / "never-written.svg"})  # type: ignore[arg-type]
+
+
+def test_table_and_chart_have_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Parquet has a row for each node type with the figures of the points; the chart a line for each accelerator."""
+    table, chart = tmp_path / "services.parquet", tmp_path / "services.svg"
+    request = Request(sources=(_BLUEPRINT,), instances=("p5.48xlarge", "p5en.48xlarge", "ct6e-standard-8t"))
+    held = {"jobs": None, "dask": None, "every": False, "force": False, "quiet": True}
+    assert sweep(request, as_json=True, parquet=table, chart=chart, **held) == 0  # type: ignore[arg-type]
+    points = json.loads(capsys.readouterr().out)["points"]
+    rows = duckdb.read_parquet(str(table)).project(
+        "node_type, nodes, month_usd, unbeaten, rate_front, not_sized_reason"
+    )
+    found = {row[0]: row[1:] for row in rows.fetchall()}
+    assert set(found) == {"p5.48xlarge", "p5en.48xlarge", "ct6e-standard-8t"}
+    for point in points:
+        nodes, usd, unbeaten, front, reason = found[point["node_type"]]
+        assert (nodes, usd, unbeaten, reason) == (point["nodes"], point["month_usd"], point["unbeaten"], None)
+        assert json.loads(front) == point["rate_front"]
+    assert "fp8" in found["ct6e-standard-8t"][-1]
+    drawn = chart.read_text()
+    assert "h100-sxm-80gb" in drawn
+    assert "h200-sxm-141gb" in drawn
+    with pytest.raises(InputError, match="exists"):
+        sweep(request, as_json=True, parquet=table, chart=None, **held)  # type: ignore[arg-type]
+
+
+def test_a_chart_without_points_is_refused() -> None:
+    """Nothing that could be sized is nothing to draw."""
+    with pytest.raises(InputError, match="nothing to draw"):
+        service_chart(())
+
+
+def test_a_difference_of_services_has_replicas_percentiles_and_token_prices() -> None:
+    """Half the users take fewer replicas; times at the percentile and dollars of tokens are compared beside them."""
+    whole, half = _plan(), _plan("traffic.users=5000")
+    found = differences(whole, half, ("whole", "half"))
+    [aws] = [entry for entry in found.targets if entry.target == "aws"]
+    changed = {change.name: change for change in aws.figures}
+    assert changed["replicas"].before == whole.options[0].replicas
+    assert changed["replicas"].after == half.options[0].replicas
+    assert {"first_token_ms", "ms_per_token", "usd_per_million_output_tokens"} <= set(changed)
+    text = plain_text(found, Causes(), whole.workload.unit)
+    assert "replicas: " in text
+    assert " ms → " in text
+    assert "a million output tokens: $" in text

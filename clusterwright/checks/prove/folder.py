@@ -6,7 +6,6 @@ from pathlib import Path
 from clusterwright.checks.prove.records import PLAN, Documents
 from clusterwright.errors import InputError
 from clusterwright.plan.document import loads
-from clusterwright.plan.record import training_option, training_plan
 
 _BILL = "bill_of_materials.csv"
 
@@ -37,7 +36,7 @@ def read_folder(root: Path) -> Documents:
     return Documents(
         root=root,
         site=site,
-        plan=training_plan(plan),
-        option=training_option(option),
+        plan=plan,
+        option=option,
         design=replace(option.facility, inventory=inventory),
     )

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from clusterwright.checks.prove.papers import Papers, absent, examined
-from clusterwright.checks.prove.records import Result
+from clusterwright.checks.prove.records import Result, skipped
 from clusterwright.checks.prove.scheduler import lines_of, node_lines
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+from clusterwright.plan.record import TrainingPlan, TrainingWorkload, training_option, training_plan
+from clusterwright.sizing.records.job import Layout
 
 SCRIPT = "launch/train.sbatch"
 _DIRECTIVE = re.compile(r"#SBATCH\s+--([\w-]+)(?:[= ](\S+))?")
@@ -17,13 +19,30 @@ _MEGATRON = "pretrain_gpt.py"
 
 
 def has_job(papers: Papers) -> bool:
-    """Tell whether the folder has a job script for Slurm."""
-    return (papers.documents.site / SCRIPT).is_file()
+    """Tell whether the folder has a job script for Slurm that trains."""
+    return isinstance(papers.documents.plan, TrainingPlan) and (papers.documents.site / SCRIPT).is_file()
+
+
+def other_work(papers: Papers) -> Result | None:
+    """Return that the files of work of another kind than training are not held against the plan; None for training."""
+    kind = papers.documents.plan.workload.kind
+    if isinstance(papers.documents.plan, TrainingPlan):
+        return None
+    reason = f"workloads of kind {kind} have no job of training; their files are parsed, not held against the plan"
+    return skipped("job script", (), "", reason)
+
+
+def _layout_of(papers: Papers) -> Layout:
+    return training_option(papers.documents.option).layout
+
+
+def _work_of(papers: Papers) -> TrainingWorkload:
+    return training_plan(papers.documents.plan).workload
 
 
 def prove_job(papers: Papers) -> Result:
     """Return what holds of the job script."""
-    layout = papers.documents.option.layout
+    layout = _layout_of(papers)
     facts = [
         f"nodes, GPUs and processes of the plan: TP {layout.tp} × PP {layout.pp} × CP {layout.cp} × DP {layout.dp}",
         "partition and GPU type are those of slurm.conf; model, batch and tokens those of the workload",
@@ -56,7 +75,7 @@ def _training_hosts(papers: Papers) -> int:
 
 
 def _ranks(papers: Papers) -> int:
-    layout = papers.documents.option.layout
+    layout = _layout_of(papers)
     return layout.tp * layout.pp * layout.cp * layout.dp
 
 
@@ -174,7 +193,7 @@ def _is_megatron(papers: Papers) -> bool:
 def _layout(papers: Papers) -> Iterator[Finding]:
     if not _is_megatron(papers):
         return
-    said, layout, work = _options(papers), papers.documents.option.layout, papers.documents.plan.workload
+    said, layout, work = _options(papers), _layout_of(papers), _work_of(papers)
     for key, name in _SIZES.items():
         number, value = said.get(key, (1, "1"))
         if value != str(getattr(layout, name)):
@@ -208,7 +227,7 @@ def _layout(papers: Papers) -> Iterator[Finding]:
 def _workload(papers: Papers) -> Iterator[Finding]:
     if not _is_megatron(papers):
         return
-    said, work = _options(papers), papers.documents.plan.workload
+    said, work = _options(papers), _work_of(papers)
     model = work.architecture
     expected: dict[str, object] = {
         "seq-length": work.sequence_length,
@@ -229,7 +248,7 @@ def _workload(papers: Papers) -> Iterator[Finding]:
         near = value.isdigit() and abs(int(value) - int(str(wanted))) <= slack.get(key, 0)
         if not near:
             yield absent("JOB004", f"{SCRIPT}:{number}", f"--{key}", value, wanted, "the workload has it")
-    layout = papers.documents.option.layout
+    layout = _layout_of(papers)
     micro = layout.micro_batch * layout.dp
     number, value = said.get("global-batch-size", (1, ""))
     if value.isdigit() and int(value) % micro:
@@ -282,7 +301,7 @@ def _transport(papers: Papers) -> Iterator[Finding]:
     if value and inventory.compute_network == INFINIBAND_NETWORK:
         yield absent("JOB005", f"{SCRIPT}:{number}", "NCCL_IB_GID_INDEX", value, None, "InfiniBand needs none")
     number, value = exports.get("CUDA_DEVICE_MAX_CONNECTIONS", (1, ""))
-    layout = papers.documents.option.layout
+    layout = _layout_of(papers)
     if _is_megatron(papers) and layout.tp > 1 and value and value != "1":
         yield absent(
             "JOB005",

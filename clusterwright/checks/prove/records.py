@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clusterwright.errors import Finding
 from clusterwright.facility.design import OnPremDesign
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.record import Option, Plan
 
 PROVEN, NOT_PROVEN, SKIPPED = "proven", "not proven", "skipped"
 PLAN = "plan.json"
@@ -22,8 +22,8 @@ class Documents:
 
     root: Path
     site: Path
-    plan: TrainingPlan
-    option: TrainingOption
+    plan: Plan
+    option: Option
     design: OnPremDesign
 
     def name(self, path: Path) -> str:

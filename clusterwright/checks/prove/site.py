@@ -7,7 +7,7 @@ from clusterwright.checks.prove.bill import prove_bill
 from clusterwright.checks.prove.ethernet import prove_ethernet
 from clusterwright.checks.prove.feed_loss import prove_feed_loss
 from clusterwright.checks.prove.feeds import prove_feeds
-from clusterwright.checks.prove.job import has_job, prove_job
+from clusterwright.checks.prove.job import has_job, other_work, prove_job
 from clusterwright.checks.prove.netbox import prove_netbox
 from clusterwright.checks.prove.networks import prove_networks
 from clusterwright.checks.prove.pages import prove_pages
@@ -36,6 +36,9 @@ def prove_site(documents: Documents) -> Iterator[Result]:
         yield prove_slurm_text(papers)
     if has_job(papers):
         yield prove_job(papers)
+    other = other_work(papers)
+    if other is not None:
+        yield other
 
 
 def _ethernet(papers: Papers) -> Iterator[Result]:

@@ -120,19 +120,21 @@ def _bill(book: Workbook, documents: Documents) -> Iterator[_Amount]:
 def _cost(book: Workbook, documents: Documents) -> Iterator[_Amount]:
     """Yield the figures of every option on the summary."""
     rows = [[cell.value for cell in row] for row in book.calculated[_SUMMARY_SHEET].iter_rows()]
-    head = next(index for index, row in enumerate(rows) if "this run, USD" in row)
+    unit = documents.plan.workload.unit
+    cash, share = f"{unit.asked}, USD", f"share of {unit.each}, USD"
+    head = next(index for index, row in enumerate(rows) if cash in row)
     at = _columns(rows[head])
     for option, row in zip(documents.plan.options, rows[head + 1 :], strict=False):
         if option.missing:
             continue
         for title, value in (
-            ("this run, USD", option.run_usd),
-            ("share of a run, USD", option.run_share_usd),
+            (cash, option.run_usd),
+            (share, option.run_share_usd),
             ("horizon, USD", option.horizon_usd),
             ("present value, USD", option.npv_usd),
             ("buy now, USD", option.capex_usd),
             ("USD per GPU-hour", option.usd_per_gpu_hour),
         ):
             # A run is paid in cash or has a share of what is bought: the other cell holds a dash.
-            if value is not None or title not in {"this run, USD", "share of a run, USD"}:
+            if value is not None or title not in {cash, share}:
                 yield _Amount(words=f"{title} of {option.target}", shown=row[at[title]], engine=value)

@@ -17,6 +17,10 @@ _NAMES = {
     "calendar_days": "days", "run_usd": "{asked}", "run_share_usd": "share of {each}",
     "capex_usd": "buy now", "horizon_usd": "horizon",
     "npv_usd": "NPV", "usd_per_gpu_hour": "GPU-hour", "mfu": "MFU", "gpus": "GPUs", "priced_share": "priced",
+    "replica_gpus": "GPUs of a replica", "first_token_ms": "first token", "ms_per_token": "per token",
+    "output_tokens_per_s_at_peak": "output at the peak", "probability": "goals met",
+    "usd_per_million_output_tokens": "a million output tokens",
+    "usd_per_million_tokens_in_and_out": "a million tokens in and out",
 }  # fmt: skip
 #: Days that one decimal shows.
 _SHOWN_DAYS = 0.05
@@ -28,16 +32,16 @@ _EMPTY = ("",) * (len(_WHY) - 2)
 
 def _value(change: Change, which: str) -> str:
     value = getattr(change, which)
-    if value is None:
-        return "none"
-    if isinstance(value, str | bool):
-        return str(value)
+    if value is None or isinstance(value, str | bool):
+        return "none" if value is None else str(value)
     if change.unit == "USD":
         return money(value) if abs(value) >= 100 else small_money(value)  # noqa: PLR2004 - unit prices keep their digits
     if change.unit in ("days", "months"):
         return f"{value:,.2f}"
     if change.unit == "share":
         return percent(value, digits=1)
+    if change.unit in ("ms", "tokens/s"):
+        return f"{value:,.0f} {change.unit}" if abs(value) >= 100 else f"{value:,.3g} {change.unit}"  # noqa: PLR2004
     return f"{value:,.6g}"
 
 

@@ -67,7 +67,7 @@ def _lines(sweep: Sweep) -> list[Series]:
         groups.setdefault(place, []).append(point)
     lines = []
     for order, ((scenario, chip), points) in enumerate(sorted(groups.items(), key=lambda entry: entry[0][::-1])):
-        name = _scenario_name(*scenarios[scenario], one_name=one_name) if len(scenarios) > 1 else ""
+        name = scenario_name(*scenarios[scenario], one_name=one_name) if len(scenarios) > 1 else ""
         lines.append(
             Series(
                 name=", ".join(part for part in (chips[chip], name) if part),
@@ -79,7 +79,7 @@ def _lines(sweep: Sweep) -> list[Series]:
     return lines
 
 
-def _scenario_name(blueprint: str, varied: tuple[tuple[str, str], ...], *, one_name: bool) -> str:
+def scenario_name(blueprint: str, varied: tuple[tuple[str, str], ...], *, one_name: bool) -> str:
     """Return what tells a scenario from the others: `global_batch 768`, with the blueprint's name if there are more."""
     values = [f"{path.rpartition('.')[2].replace('_', ' ')} {value}" for path, value in varied]
     return ", ".join([*([] if one_name else [blueprint]), *values])

@@ -1,7 +1,6 @@
 """The folder `serving` of a target with Kubernetes: manifests, what fills them in and applies them, and its README."""
 
 import json
-import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,15 +34,9 @@ FOLDER = "serving"
 RELEASES = {"lws": "0.7.0", "keda": "2.17.2", "gateway": "1.3.0", "extension": "1.0.0"}
 
 
-def fewest_replicas(plan: ServingPlan, option: ServingOption) -> int:
-    """Return the replicas that today's quietest hour needs, with the spare ones.
-
-    The quietest hour is as far below the mean of a day as the busiest is above it, `2 - peak / mean` of it, since a
-    plan holds the mean and the peak alone.
-    """
-    trough = option.mean_requests_per_s * max(2.0 - plan.workload.peak_over_mean, 0.0)
-    needed = math.ceil(trough / option.capacity_requests_per_s) if option.capacity_requests_per_s > 0 else 1
-    return min(max(needed, 1) + option.spare_replicas, most_replicas(option))
+def fewest_replicas(option: ServingOption) -> int:
+    """Return the replicas that the quietest minute of the plan's day needs, with the spare ones."""
+    return min(option.day.least_replicas + option.spare_replicas, most_replicas(option))
 
 
 def most_replicas(option: ServingOption) -> int:
@@ -63,7 +56,7 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
         RuleError: the framework's version does not have what the plan needs.
     """
     engine, shape = engine_of(plan, option), shape_of(option, place.gpus)
-    name, most, fewest = plan.name, most_replicas(option), fewest_replicas(plan, option)
+    name, most, fewest = plan.name, most_replicas(option), fewest_replicas(option)
     documents = {
         "replicas.yaml": [
             _start(name, place.namespace, serve_script(plan, option, engine, shape)),

@@ -190,6 +190,12 @@ class ServingOption(Option):
             a user, the fastest for the user first.
     """
 
+    own_figures: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("replicas", ""), ("spare_replicas", ""), ("replica_gpus", ""), ("first_token_ms", "ms"),
+        ("ms_per_token", "ms"), ("output_tokens_per_s_at_peak", "tokens/s"), ("probability", "share"),
+        ("usd_per_million_output_tokens", "USD"), ("usd_per_million_tokens_in_and_out", "USD"),
+    )  # fmt: skip
+
     outcome: Outcome
     confidence: float
     probability: float
@@ -226,6 +232,36 @@ class ServingOption(Option):
     usd_per_million_tokens: TokenPrices
     day: ServiceDay
     rate_front: tuple[RatePoint, ...] = ()
+
+    @property
+    def replica_gpus(self) -> int:
+        """Accelerators of a replica."""
+        return self.layout.gpus
+
+    @property
+    def first_token_ms(self) -> float:
+        """Time to the first token at the percentile of the goals, milliseconds."""
+        return self.first_token_s.value * 1e3
+
+    @property
+    def ms_per_token(self) -> float:
+        """Time per token at the percentile of the goals, milliseconds."""
+        return self.time_per_token_s.value * 1e3
+
+    @property
+    def output_tokens_per_s_at_peak(self) -> float:
+        """Output tokens per second of all replicas at the peak."""
+        return self.output_tokens_per_s.value
+
+    @property
+    def usd_per_million_output_tokens(self) -> float | None:
+        """All cost on a million output tokens of the mean traffic; None where it is unknown."""
+        return self.usd_per_million_tokens.output
+
+    @property
+    def usd_per_million_tokens_in_and_out(self) -> float | None:
+        """All cost on a million tokens of input and output; None where it is unknown."""
+        return self.usd_per_million_tokens.blended
 
     @property
     def tokens_per_s_per_gpu(self) -> float:

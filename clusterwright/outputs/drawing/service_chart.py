@@ -1,0 +1,80 @@
+"""The chart of a sweep of services: tokens per second of an accelerator against those of a user."""
+
+from collections.abc import Sequence
+
+from clusterwright.errors import InputError
+from clusterwright.outputs.drawing.charts import PALETTE, Axis, Series, labelled, logarithmic_ticks
+from clusterwright.outputs.drawing.line_chart import line_chart
+from clusterwright.outputs.drawing.sweep_chart import MOST_LINES, scenario_name
+from clusterwright.sweep.services import SweptService
+
+_ROOM_PER_LINE, _ROOM_AROUND, _LEAST_HEIGHT = 17.5, 80.0, 360.0
+
+
+def service_chart(points: Sequence[SweptService]) -> str:
+    """Return an SVG with both axes logarithmic: a line per scenario and accelerator.
+
+    Node types with the same accelerator share a line: what no layout or load on any of them beats. A node type whose
+    front has one rate alone is a line of one point.
+
+    Raises:
+        InputError: there is no point, or more lines than a chart can hold.
+    """
+    lines = _lines(points)
+    if not lines:
+        raise InputError("there is nothing to draw: no node type could be sized")
+    if len(lines) > MOST_LINES:
+        raise InputError(
+            f"a chart of {len(lines)} lines cannot be read", help="choose some with --accelerators or --instances"
+        )
+    users = [user for line in lines for user, _ in line.points]
+    gpus = [gpu for line in lines for _, gpu in line.points]
+    x_ticks, y_ticks = logarithmic_ticks(min(users), max(users)), logarithmic_ticks(min(gpus), max(gpus))
+    names = ", ".join(dict.fromkeys(point.blueprint for point in points))
+    return line_chart(
+        title=f"{names}: output tokens per second of an accelerator against those of a user",
+        x=Axis(
+            title="output tokens/s a user sees", ticks=labelled(x_ticks), low=x_ticks[0], high=x_ticks[-1],
+            logarithmic=True,
+        ),
+        y=Axis(
+            title="output tokens/s of an accelerator", ticks=labelled(y_ticks), low=y_ticks[0], high=y_ticks[-1],
+            logarithmic=True,
+        ),
+        series=lines,
+        height=max(_LEAST_HEIGHT, _ROOM_AROUND + _ROOM_PER_LINE * len(lines)),
+    )  # fmt: skip
+
+
+def _lines(points: Sequence[SweptService]) -> list[Series]:
+    scenarios = list(dict.fromkeys((point.blueprint, point.varied) for point in points))
+    one_name = len({name for name, _ in scenarios}) == 1
+    groups: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for point in points:
+        rates = [(rate.tokens_per_s_per_user, rate.tokens_per_s_per_gpu) for rate in point.rate_front]
+        here = groups.setdefault((point.accelerator, scenarios.index((point.blueprint, point.varied))), [])
+        here += rates or [(point.tokens_per_s_per_user, point.tokens_per_s_per_gpu)]
+    lines = []
+    for order, ((chip, scenario), rates) in enumerate(sorted(groups.items())):
+        name = scenario_name(*scenarios[scenario], one_name=one_name) if len(scenarios) > 1 else ""
+        lines.append(
+            Series(
+                name=", ".join(part for part in (chip, name) if part),
+                points=tuple(unbeaten(rates)),
+                colour=PALETTE[order % len(PALETTE)],
+            )
+        )
+    return lines
+
+
+def unbeaten(rates: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the rates that no other beats for the user and for the accelerator, slowest for the user first.
+
+    >>> unbeaten([(10.0, 100.0), (20.0, 50.0), (15.0, 40.0)])
+    [(10.0, 100.0), (20.0, 50.0)]
+    """
+    kept: list[tuple[float, float]] = []
+    for user, gpu in sorted(rates, reverse=True):
+        if not kept or gpu > kept[-1][1]:
+            kept.append((user, gpu))
+    return kept[::-1]
