@@ -12,22 +12,25 @@ from clusterwright.errors import EXIT_FINE, ClusterwrightError, InputError
 
 #: Commands whose JSON has a schema; `finance` is compare --finance.
 ANSWERS = ("compare", "finance", "diff", "actual")
-_SCHEMA_LINE = "# yaml-language-server: $schema="
+#: The schema's file beside the blueprints that name it: it goes where they go, to other machines too.
+SCHEMA_FILE = "blueprint.schema.json"
+_SCHEMA_LINE = f"# yaml-language-server: $schema=./{SCHEMA_FILE}\n"
 
 
 def init(kind: str, output: Path | None) -> None:
-    """Write (or print) a commented blueprint of a kind.
+    """Write (or print) a commented blueprint of a kind, and beside it the schema that its first line names.
+
+    A schema that stands there already stays as it is.
 
     Raises:
-        InputError: no such kind, or the file exists or cannot be written.
+        InputError: no such kind, or a file exists or cannot be written.
     """
     templates = assets.root() / "templates" / "blueprint"
     source = templates / f"{kind}.yaml"
     known = sorted(path.stem for path in templates.glob("*.yaml"))
     if kind not in known:
         raise InputError(f"there is no kind {kind!r}", help=f"supported: {', '.join(known)}")
-    schema = (assets.root() / "blueprints" / "blueprint.schema.json").as_uri()
-    text = f"{_SCHEMA_LINE}{schema}\n" + source.read_text()
+    text = _SCHEMA_LINE + source.read_text()
     if output is None:
         print(text, end="")  # noqa: T201 - the result
         return
@@ -38,7 +41,29 @@ def init(kind: str, output: Path | None) -> None:
         raise InputError(f"{output} exists", help="name another file with -o; nothing was changed") from None
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror}") from None
-    print(f"wrote {output}\nnext: clusterwright plan {output}", file=sys.stderr)  # noqa: T201
+    beside = output.with_name(SCHEMA_FILE)
+    print(f"wrote {output}{_schema_beside(beside)}\nnext: clusterwright plan {output}", file=sys.stderr)  # noqa: T201
+
+
+def _schema_beside(path: Path) -> str:
+    """Write the schema that editors read unless there is one, and return what to say of it.
+
+    The blueprint is there whatever becomes of the schema: without it only the editor knows less.
+    """
+    shipped = (assets.root() / "blueprints" / SCHEMA_FILE).read_text(encoding="utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(shipped)
+    except FileExistsError:
+        try:
+            current = path.read_text(encoding="utf-8") == shipped
+        except (OSError, UnicodeDecodeError):
+            current = False
+        again = f"; {path} is another one: clusterwright schema prints that of this version"
+        return "" if current else again
+    except OSError as error:
+        return f"; {path} cannot be written ({error.strerror}): clusterwright schema prints it"
+    return f"\nwrote {path}, from which editors complete the blueprint"
 
 
 def check(paths: list[Path], set_values: list[str] | None, *, as_json: bool) -> int:

@@ -110,7 +110,7 @@ def test_init_writes_a_blueprint_that_plans(command: Command, tmp_path: Path) ->
     path = tmp_path / "mine.yaml"
     ended = command("init", "train", "-o", path)
     assert ended.code == 0
-    assert path.read_text().startswith("# yaml-language-server: $schema=")
+    assert path.read_text().startswith("# yaml-language-server: $schema=./blueprint.schema.json\n")
     assert path.read_text() == command("init").out
     assert command("check", path).out == f"{path}: fine\n"
     again = command("init", "-o", path)
@@ -119,6 +119,25 @@ def test_init_writes_a_blueprint_that_plans(command: Command, tmp_path: Path) ->
     assert command("init", "finetune").out.startswith("# yaml-language-server: $schema=")
     assert "no kind 'trian'" in command("init", "trian").err
     assert "cannot be written" in command("init", "-o", tmp_path / "none" / "x.yaml").err
+
+
+def test_the_schema_of_a_new_blueprint_goes_where_it_goes(command: Command, tmp_path: Path) -> None:
+    """Line and file name no place of this machine; a schema that stands there is left alone, and told if it is old."""
+    path, schema = tmp_path / "a" / "mine.yaml", tmp_path / "a" / "blueprint.schema.json"
+    path.parent.mkdir()
+    ended = command("init", "train", "-o", path)
+    assert f"wrote {schema}" in ended.err
+    assert json.loads(schema.read_text()) == json.loads(command("schema").out)
+    named = path.read_text().splitlines()[0].partition("$schema=")[2]
+    moved = path.parent.rename(tmp_path / "elsewhere")
+    assert json.loads((moved / named).read_text())["title"]
+    assert str(tmp_path) not in (moved / "mine.yaml").read_text()
+    second = command("init", "serve", "-o", moved / "second.yaml")
+    assert (second.code, "another" in second.err) == (0, False)
+    (moved / named).write_text("{}")
+    third = command("init", "finetune", "-o", moved / "third.yaml")
+    assert (third.code, "is another one: clusterwright schema" in third.err) == (0, True)
+    assert (moved / named).read_text() == "{}"
 
 
 def test_check_looks_at_every_file(command: Command, small: Path, tmp_path: Path) -> None:

@@ -149,3 +149,9 @@ def test_limits_are_named() -> None:
         size_fabric(nodes=64, rails=8, radix=64, leaf_per_unit=12)
     with pytest.raises(InputError, match="needs nodes"):
         size_fabric(nodes=0, rails=8, radix=64)
+
+
+def test_a_node_with_more_links_than_a_leaf_has_downlinks_is_refused() -> None:
+    """Four links of each rail to one leaf of four ports, of which two are uplinks: not even one node fits a unit."""
+    with pytest.raises(InputError, match="a unit of 1 node needs 4 downlinks per leaf, a leaf has 2"):
+        size_fabric(nodes=4, rails=1, radix=4, links_per_rail=4)

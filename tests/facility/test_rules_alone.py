@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
+from clusterwright.catalog.load import load
 from clusterwright.errors import RuleError
 from clusterwright.facility.cabling import reach
-from clusterwright.facility.cabling.cables import RACK_LATERAL_M, RACK_SLACK_M, Spot, run_m, spots
-from clusterwright.facility.cabling.devices import _device
+from clusterwright.facility.cabling.cables import RACK_LATERAL_M, RACK_SLACK_M, Cages, Spot, lay, run_m, spots
+from clusterwright.facility.cabling.devices import _device, whole_racks
+from clusterwright.facility.cabling.links import End, Link
 from clusterwright.facility.checklist.page import _density, _network, _or_unknown, _physical
 from clusterwright.facility.checklist.power import _shelves, _survives, _unless_unknown
 from clusterwright.facility.fabric.system import _check_size
 from clusterwright.facility.hall.floor_load import FAIL, PASS, UNKNOWN
 from clusterwright.facility.hall.power_chain import GOES_ON
-from clusterwright.facility.site import RowLayout, Site
+from clusterwright.facility.site import DesignRules, RowLayout, Site
 from clusterwright.facility.site_network import SiteNetwork
 from clusterwright.facility.spares import WEEK_S
 from clusterwright.facility.storage.file_system import _expense
@@ -152,3 +154,58 @@ def test_one_is_told_from_several_on_the_check_list() -> None:
 
     assert told(1) == ("8 in 1 node", "ndr-single, 1 level, 1 switch")
     assert told(2) == ("16 in 2 nodes", "ndr-single, 2 levels, 2 switches")
+
+
+def _links(count: int, *, port: int = 0) -> list[Link]:
+    """Return links from the ports of a leaf to those of a spine, in order."""
+    ends = [
+        (End(device="leaf", port=number, kind="switch"), End(device="spine", port=port + number, kind="switch"))
+        for number in range(count)
+    ]
+    return [Link(network="compute", tier="leaf-spine", family="ndr", a=a, b=b) for a, b in ends]
+
+
+_SPOTS = {name: Spot(rack="A", u=unit, x_m=0.0, y_m=0.0, z_m=0.04 * unit) for name, unit in (("leaf", 9), ("spine", 3))}
+
+
+def test_one_cable_joins_two_twin_cages() -> None:
+    """Four links between two pairs of cages of two ports are two cables of two links each, numbered from 1."""
+    laid = lay(links=_links(4), where=_SPOTS, rows=RowLayout(), cages=Cages(switch=2))
+    assert [cable.id for cable in laid] == ["C000001", "C000001", "C000002", "C000002"]
+    assert {cable.kind for cable in laid} == {"dac"}
+
+
+def test_cages_that_are_not_joined_in_pairs_get_a_cable_for_each_link() -> None:
+    """Ports 0 and 1 of one cage that lead to two cages cannot share a cable; nor can one link alone."""
+    for links in (_links(2, port=1), _links(1)):
+        laid = lay(links=links, where=_SPOTS, rows=RowLayout(), cages=Cages(switch=2))
+        assert [cable.id for cable in laid] == [f"C{number:06d}" for number in range(1, len(links) + 1)]
+        assert "dac" not in {cable.kind for cable in laid}
+
+
+def test_trays_of_a_delivered_rack_stand_one_above_the_other() -> None:
+    """Each takes one of the 48 units, and none stands where another does."""
+    inventory: Any = _record(system="gb200-nvl72", nodes=2, hosts=lambda: iter(f"n{n}" for n in range(36)))
+    inventory.hosts_per_node = 18
+    for rack in whole_racks(inventory, load(), DesignRules()):
+        taken = [unit for place in rack for unit in range(place.u, place.u + place.device.height_u)]
+        assert len(taken) == len(set(taken)) == len(rack) > 18
+
+
+@pytest.mark.parametrize(("node_w", "rack_w"), [(10_000.0, 60_000.0), (10_001.0, 61_000.0), (10_005.0, 61_000.0)])
+def test_a_rack_of_six_nodes_is_fed_for_all_six(node_w: float, rack_w: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whole kilowatts, rounded up; where six stand they are proposed, where something else binds they are not."""
+    system: Any = _record(height_u=8)
+    catalogue: Any = _record(systems={"s": system})
+    inventory: Any = _record(hosts_per_node=1, system="s")
+    rules: Any = _record(node=None)
+    monkeypatch.setattr(reach, "as_told", lambda system, _: system)
+    monkeypatch.setattr(reach, "node_power_w", lambda *_: node_w)
+    monkeypatch.setattr(reach, "node_height_u", lambda _: 8)
+    for standing, is_proposed in ((6, True), (5, False)):
+        rack = _record(kind="compute", placements=[None] * standing)
+        monkeypatch.setattr(reach, "lay_out", lambda *_, rack=rack, **__: [rack])
+        found = reach._fuller(inventory, Site(rack_power_w=40_000.0), rules, catalogue)
+        assert (found is not None) is is_proposed
+        if found is not None:
+            assert found[0].rack_power_w == rack_w >= 6 * node_w

@@ -68,7 +68,7 @@ def _stored(file: str, book: Workbook, cells: Sequence[tuple[str, str]]) -> Iter
         if not _same(shown, again):
             wrong.append(f"{sheet}!{place} shows {_text(shown)}, its formula gives {_text(again)}")
     if wrong:
-        yield found("WBK001", f"{file}: {len(wrong):,} cells; {'; '.join(wrong[:_SHOWN])}", _HELP)
+        yield found("WBK001", f"{file}: {_counted(len(wrong), 'cell')}; {'; '.join(wrong[:_SHOWN])}", _HELP)
 
 
 def _engine(file: str, amounts: Sequence[_Amount]) -> Iterator[Finding]:
@@ -79,7 +79,11 @@ def _engine(file: str, amounts: Sequence[_Amount]) -> Iterator[Finding]:
         if not _same("unknown" if amount.engine is None else amount.engine, amount.shown)
     ]
     if wrong:
-        yield found("WBK002", f"{file}: {len(wrong):,} amounts; {'; '.join(wrong[:_SHOWN])}", _HELP)
+        yield found("WBK002", f"{file}: {_counted(len(wrong), 'amount')}; {'; '.join(wrong[:_SHOWN])}", _HELP)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _same(one: Value, other: Value) -> bool:

@@ -14,6 +14,7 @@ from clusterwright.plan.near_misses import near_miss_lines
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money, money_band, told, told_code, told_lines
 from clusterwright.plan.text.ranking import (
+    BAND,
     NONE,
     RANKED,
     again_text,
@@ -27,6 +28,7 @@ from clusterwright.plan.text.ranking import (
     purchase_text,
     reason_lines,
     share_text,
+    span_text,
     time_column,
     time_of,
 )
@@ -148,9 +150,9 @@ def _comparison(plan: Plan) -> str:
         Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
         *([] if unit.always_on else [Column(f"{times} (low–high)", drop=0)]),
         *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
-        Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=2), Column("NPV", drop=0),
-        Column("buy now", drop=5), Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9),
-        Column("", "left", drop=0),
+        Column(unit.asked, drop=0), Column(BAND, drop=2.2), Column(f"share of {unit.each}", drop=2),
+        Column("NPV", drop=0), Column(BAND, drop=2.4), Column("buy now", drop=5),
+        Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9), Column("", "left", drop=0),
     ]  # fmt: skip
     if not ways:
         # Without an answer the sizes still stand.
@@ -163,14 +165,16 @@ def _row(plan: Plan, way: Alternative, times: str) -> list[str]:
     answers = answers_text(plan, way.key)
     return [
         term_text(way.key),
-        NONE if option is None else option.instance,
+        (way.instance if option is None else option.instance) or NONE,
         f"{way.nodes:,}",
         f"{way.gpus:,}",
         *([] if plan.workload.unit.always_on else [time_of(way, times)]),
         *([NONE] * len(plan.options[0].key_figures) if option is None else (text for _, text in option.key_figures)),
         cash_text(way),
+        span_text(way.run_usd, way.run_usd_low, way.run_usd_high),
         share_text(way),
         money(way.npv_usd),
+        span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
         purchase_text(way),
         "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
         percent(way.priced_share),

@@ -9,6 +9,7 @@ from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import money, told, told_code
 from clusterwright.plan.text.ranking import (
+    BAND,
     NONE,
     RANKED,
     again_text,
@@ -19,6 +20,7 @@ from clusterwright.plan.text.ranking import (
     paper_ways,
     rule_text,
     share_text,
+    span_text,
 )
 from clusterwright.plan.text.words import term_text
 from clusterwright.units import percent
@@ -61,7 +63,7 @@ def _again_lines(plan: Plan) -> list[str]:
 
 
 #: How soon a column is left out in a narrow terminal, by the begin of its title, the highest first; others never.
-_DROP = {"nodes": 4.0, "best in": 2.0, "share of ": 1.0}
+_DROP = {"nodes": 4.0, BAND: 3.0, "best in": 2.0, "share of ": 1.0}
 #: The same by the end of its title.
 _DROP_BY_END = {"months": 5.0, "GPU-h": 5.0}
 
@@ -103,9 +105,11 @@ def _titles(plan: Plan, first: str) -> tuple[str, ...]:
         "nodes",
         *days_shown(plan, "days"),
         unit.asked,
+        BAND,
         f"share of {unit.each}",
         months,
         "NPV",
+        BAND,
         per_hour,
         "best in",
         "answer",
@@ -125,22 +129,26 @@ def _rows(plan: Plan, found: Finances) -> list[list[str]]:
 
 
 def _paper_titles(plan: Plan) -> tuple[str, ...]:
-    return (*_titles(plan, paper_title(plan))[:-2], "why")
+    return (*(title for title in _titles(plan, paper_title(plan))[:-2] if title != BAND), "why")
 
 
 def _paper_rows(plan: Plan) -> list[list[str]]:
-    return [[*_figures(plan, way), way.reason] for way in paper_ways(plan)]
+    return [[*_figures(plan, way, bands=False), way.reason] for way in paper_ways(plan)]
 
 
-def _figures(plan: Plan, way: Alternative) -> list[str]:
+def _figures(plan: Plan, way: Alternative, *, bands: bool = True) -> list[str]:
+    of_run = span_text(way.run_usd, way.run_usd_low, way.run_usd_high)
+    of_horizon = span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high)
     return [
         term_text(way.key),
         f"{way.nodes:,}",
         *days_shown(plan, f"{way.calendar_days:.1f}"),
         cash_text(way),
+        *([of_run] if bands else []),
         share_text(way),
         money(way.horizon_usd),
         money(way.npv_usd),
+        *([of_horizon] if bands else []),
         "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
     ]
 

@@ -68,7 +68,7 @@ def table(
     for row in cells:
         shown += _lines(row, asked, widths)
     text = [" " * _INDENT + line for line in shown]
-    if names := ", ".join(asked[place].title for place in left_out if asked[place].title):
+    if names := ", ".join(dict.fromkeys(asked[place].title for place in left_out if asked[place].title)):
         text += prose(f"left out at this width: {names}", indent=_INDENT, width=room + _INDENT)
     return "\n".join(text)
 

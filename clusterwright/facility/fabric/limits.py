@@ -63,9 +63,10 @@ def too_many_units(*, units: int, most: int, unit_nodes: int, radix: int) -> Fab
 
 def too_few_downlinks(*, unit_nodes: int, needed: int, downlinks: int, most: int) -> FabricLimitError:
     """Return the error of a unit larger than its leaves; `NET003`."""
+    unit = f"{unit_nodes} node{'s' if unit_nodes != 1 else ''}"
     return FabricLimitError(
         rule="NET003",
-        message=f"a unit of {unit_nodes} nodes needs {needed} downlinks per leaf, a leaf has {downlinks}",
+        message=f"a unit of {unit} needs {needed} downlinks per leaf, a leaf has {downlinks}",
         help=f"use units of at most {most} nodes",
     )
 

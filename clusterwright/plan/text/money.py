@@ -110,14 +110,16 @@ def money_alike(amounts: Iterable[float | None]) -> list[str]:
     ]
 
 
-def money_span(low: float, high: float) -> str:
+def money_span(low: float, high: float, *, between: str = " to ") -> str:
     """Return two amounts in one unit, which is said once; empty where they look the same.
 
     >>> money_span(11_452_000, 22_810_000), money_span(331_942, 740_909), money_span(1.001, 1.002)
     ('$11.5 to 22.8 M', '$332,000 to 741,000', '')
+    >>> money_span(11_452_000, 22_810_000, between="–")
+    '$11.5–22.8 M'
     """
     first, last = money_alike([low, high])
-    return "" if first == last else f"{first.removesuffix(' M')} to {last.replace(_sign(), '')}"
+    return "" if first == last else f"{first.removesuffix(' M')}{between}{last.replace(_sign(), '')}"
 
 
 def money_band(usd: float | None, low: float | None, high: float | None) -> str:

@@ -4,11 +4,13 @@ import shlex
 from collections.abc import Sequence
 
 from clusterwright.plan.record import Alternative, Option, Plan
-from clusterwright.plan.text.money import money, money_band
+from clusterwright.plan.text.money import money, money_band, money_span
 from clusterwright.plan.text.words import term_text
 
 NONE = "–"
 RANKED = "Ranked"
+#: Title of the column with the band of the dollars beside it.
+BAND = "low–high"
 _NOT_RANKED = "Cheaper on paper, not ranked"
 #: The same where there is no answer that they could be cheaper than.
 _NONE_RANKED = "Not ranked"
@@ -40,6 +42,15 @@ def cash_text(way: Alternative | Option) -> str:
 def cash_band_text(way: Alternative | Option) -> str:
     """Return the same with its band."""
     return cash_text(way) if way.run_usd is None else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
+
+
+def span_text(usd: float | None, low: float | None, high: float | None) -> str:
+    """Return the band of an amount for the column beside it; a dash where there is none that three digits show.
+
+    >>> span_text(1_310_000, 1_080_000, 1_810_000), span_text(None, 1.0, 2.0), span_text(5e5, 5e5, 5e5)
+    ('$1.08–1.81 M', '–', '–')
+    """
+    return NONE if usd is None or low is None or high is None else money_span(low, high, between="–") or NONE
 
 
 def share_text(way: Alternative | Option) -> str:
