@@ -1,14 +1,17 @@
-"""The commands of a blueprint with several workloads: plan, compare, check."""
+"""The commands of a blueprint with several workloads: plan, compare, check, report."""
 
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clusterwright.cli.planning import progress_display
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.interface.sharing import SharedResult, plan_shared
 from clusterwright.sharing.record import SharedPlan
+
+if TYPE_CHECKING:
+    from clusterwright.outputs.folder import File
 
 
 def refuse(given: dict[str, object]) -> None:
@@ -33,6 +36,34 @@ def plan(path: Path, set_values: list[str] | None, *, as_json: bool, quiet: bool
 
         print(shared_text(made.plan, str(path)))  # noqa: T201
     return exit_code(made)
+
+
+def report(path: Path, output: Path, set_values: list[str] | None, *, force: bool) -> int:
+    """Write what sharing saves, and the cost report of each workload alone; return the exit code."""
+    from clusterwright.outputs import folder
+
+    made = plan_shared(path, overrides=tuple(set_values or ()))
+    written = folder.write(output, report_files(made), force=force)
+    what = "nothing changed" if written.changed == 0 else f"{written.changed} written"
+    print(f"\n{written.folder}: {written.files} files, {what}")  # noqa: T201
+    return exit_code(made)
+
+
+def report_files(made: SharedResult) -> "dict[str, File]":
+    """Return the page of the shared cluster, the same as JSON, and a folder with the report of each workload alone."""
+    from clusterwright.cli.render.sharing import shared_markdown
+    from clusterwright.outputs import folder
+    from clusterwright.outputs.deliverables import report_files as files_of
+    from clusterwright.plan.text.currency import told_as_asked
+
+    files = {
+        "sharing.md": folder.text(shared_markdown(made.plan)),
+        "sharing.json": folder.text(json.dumps(document(made.plan), indent=1, allow_nan=False)),
+    }
+    for name, result in made.alone.items():
+        with told_as_asked(result.plan, result.facts.book):
+            files |= {f"{name}/{file}": content for file, content in files_of(result.plan, result.facts).items()}
+    return files
 
 
 def exit_code(made: SharedResult) -> int:

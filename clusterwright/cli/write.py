@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from clusterwright.blueprint.hardware import CLOUDS
+from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.cli.answer import exit_code, show_warnings
 from clusterwright.cli.planning import planned, progress_display, say_quotes
 from clusterwright.cli.render.text_table import fitted
@@ -87,6 +88,11 @@ def report(
     force: bool,
 ) -> int:
     """Write the cost report and the workbook; return the exit code."""
+    if lists_workloads(path):
+        from clusterwright.cli import sharing
+
+        sharing.refuse({"--quotes": quotes, "--pdf": pdf})
+        return sharing.report(path, output, set_values, force=force)
     from clusterwright.outputs.deliverables import report_files
 
     made = planned(path, set_values, "all", quotes, rates)

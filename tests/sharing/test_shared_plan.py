@@ -60,6 +60,16 @@ def test_what_is_printed_has_every_figure(cloud: SharedResult, capsys: pytest.Ca
     capsys.readouterr()
 
 
+def test_the_report_has_the_saving_and_each_workload_alone(cloud: SharedResult) -> None:
+    """A page and a document of the shared cluster stand beside the cost report and workbook of each workload."""
+    files = sharing.report_files(cloud)
+    page = files["sharing.md"].content.decode()
+    assert "less than separate clusters" in page
+    assert "| weekly |" in page
+    assert json.loads(files["sharing.json"].content)["recommended"] == "aws"
+    assert {f"{name}/{file}" for name in ("chat", "weekly") for file in ("report.html", "tco.xlsx")} <= set(files)
+
+
 def test_hours_claimed_beyond_the_cluster(facts: Facts, cloud: SharedResult) -> None:
     """A run at the peak needs nodes beyond max_nodes: its hours are refused at their place, with free ones to take."""
     nodes = cloud.plan.options[0].nodes

@@ -1,6 +1,7 @@
 """A plan of several workloads, as text."""
 
 from clusterwright.cli.render.text_table import Column, fitted, prose, table
+from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.text.money import money
 from clusterwright.plan.text.words import capital, on_target
 from clusterwright.sharing.record import SharedOption, SharedPlan
@@ -21,6 +22,42 @@ def shared_text(plan: SharedPlan, path: str) -> str:
         lines += prose(f"  Left out     {on_target(target)}: {reason}", hanging=15)
     lines += prose(f"  Each alone   clusterwright plan '{path}#NAME', and every other command likewise", hanging=15)
     return fitted("\n".join(lines))
+
+
+def shared_markdown(plan: SharedPlan) -> str:
+    """Return the answer, the targets and what each workload pays on each of them, as a page."""
+    lines = [f"# {plan.name}: several workloads on one cluster", "", capital(answer(plan)) + "."]
+    lines += ["", f"Prices as of {plan.as_of}. What is counted how: docs/sharing.md.", ""]
+    rows = [
+        (
+            on_target(option.target),
+            f"{option.nodes:,} × {option.instance}",
+            money(option.usd),
+            money(option.separate_usd),
+            saving(option),
+        )
+        for option in plan.options
+    ]
+    lines += markdown_table(("target", "cluster", "shared", "separate", "sharing"), rows)
+    for option in plan.options:
+        lines += ["", f"## {capital(on_target(option.target))}", "", capital(split_text(option)) + ".", ""]
+        lines += markdown_table(
+            ("workload", "works", "nodes", "share of node-hours", "pays", "alone", "alone on"),
+            [
+                (
+                    part.name,
+                    part.hours,
+                    f"{part.nodes:,}",
+                    percent(part.worked_share, digits=1),
+                    money(part.usd),
+                    money(part.separate_usd),
+                    f"{part.separate_nodes:,} × {part.separate_instance}",
+                )
+                for part in option.parts
+            ],
+        )
+    lines += ["", *(f"Left out {on_target(target)}: {reason}." for target, reason in plan.left_out)]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def answer(plan: SharedPlan) -> str:
