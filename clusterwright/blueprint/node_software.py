@@ -1,5 +1,6 @@
 """The software of one target's nodes: facts of the hardware, what the blueprint pins, and the set that follows."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +13,7 @@ from clusterwright.catalog.software.solver import Chosen, Pin
 
 #: Operating systems where the blueprint names none: DGX systems come with their own.
 _SYSTEM, _DGX_SYSTEM = "ubuntu-24.04", "dgx-os-7"
+_SLICES = "slices"
 #: Parts of an image's name, and the image of the table.
 _IMAGES = (
     ("ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04", "aws-dlami-x86_64"),
@@ -28,16 +30,45 @@ class Software:
         target: `aws`, `azure`, `gcp` or `onprem`.
         parts: facts, releases and settings in the order in which they were chosen.
         geometry: MIG profiles of one GPU; empty where GPUs are not divided. divided_gpus: of a node.
+        divided_nodes: the last of the cluster's; all if None.
     """
 
     target: str
     parts: tuple[Chosen, ...]
     geometry: tuple[str, ...] = ()
     divided_gpus: int = 0
+    divided_nodes: int | None = None
 
     def version(self, component: str) -> str | None:
         """Return the version of a component; None where it is unknown or not needed."""
         return next((part.version for part in self.parts if part.component == component), None)
+
+    @property
+    def profiles(self) -> tuple[mig.Profile, ...]:
+        """The profiles of the divided accelerator; empty where GPUs are not divided."""
+        return mig.profiles_by_gpu().get(self.version("accelerator") or "", ()) if self.geometry else ()
+
+    @property
+    def instances(self) -> dict[str, int]:
+        """Instances of a divided node by profile, the largest first."""
+        order = [profile.name for profile in reversed(self.profiles)]
+        counts = Counter(self.geometry)
+        return {name: counts[name] * self.divided_gpus for name in order if name in counts}
+
+    def divided_of(self, nodes: int) -> int:
+        """Return how many of a cluster's nodes are divided, the last ones."""
+        if not self.geometry:
+            return 0
+        return nodes if self.divided_nodes is None else min(nodes, self.divided_nodes)
+
+
+def slice_partition(partition: str) -> str:
+    """Return Slurm's partition of nodes with slices: one of their own, so that no job for a whole GPU gets a slice.
+
+    Args:
+        partition: of nodes with whole GPUs.
+    """
+    return _SLICES if partition != _SLICES else f"{_SLICES}2"
 
 
 def facts_of(entry: ResolvedTarget, blueprint: Blueprint) -> dict[str, str]:
@@ -96,6 +127,7 @@ def software_of(entry: ResolvedTarget, blueprint: Blueprint) -> Software | None:
         parts=found,
         geometry=() if slices is None else tuple(slices.geometry),
         divided_gpus=divided,
+        divided_nodes=None if slices is None else slices.nodes,
     )
 
 
@@ -131,4 +163,27 @@ def software_problems(blueprint: Blueprint, entry: ResolvedTarget) -> list[Probl
                 chip.id, chip.name, section.mig.slices, ("software", "mig"), gpus_per_node=entry.node.gpus
             )
         ]
+        problems += _whole_nodes(blueprint, entry)
     return problems
+
+
+def _whole_nodes(blueprint: Blueprint, entry: ResolvedTarget) -> list[Problem]:
+    """Return `MIG004` where Slurm would have whole GPUs and slices of them on one node.
+
+    slurmd finds slices by NVML and matches them with types of slurm.conf by a part of the name (gres.conf, AutoDetect):
+    `h100` is a part of the name of both.
+    """
+    slices, asked = blueprint.software.mig, getattr(blueprint.targets, entry.target)
+    if slices is None or slices.gpus in {None, entry.node.gpus} or entry.target != "onprem":
+        return []
+    if asked.scheduler == "kubernetes" or (slices.gpus or 0) > entry.node.gpus:
+        return []
+    return [
+        Problem(
+            id="MIG004",
+            path=("software", "mig", "gpus"),
+            message=f"{slices.gpus} of the {entry.node.gpus} GPUs of a node are divided, and Slurm tells whole GPUs "
+            "from slices by a part of their name that both have",
+            help="divide all GPUs of some nodes: software.mig.nodes in the place of gpus; or scheduler: kubernetes",
+        )
+    ]

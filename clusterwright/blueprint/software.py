@@ -51,13 +51,16 @@ ProfileName = Annotated[
 
 
 class SlicesSection(Section):
-    """GPUs divided by MIG, alike on every node."""
+    """GPUs divided by MIG, alike on each of the nodes that are divided."""
 
     geometry: list[ProfileName] = Field(
         min_length=1, max_length=8, description="profiles of one GPU, for example [3g.40gb, 3g.40gb]"
     )
     gpus: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="GPUs of a node that are divided; all by default"
+    )
+    nodes: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        None, description="nodes that are divided, the last ones; all by default"
     )
     instances: dict[ProfileName, Annotated[int, Field(ge=0, le=10_000)]] | None = Field(
         None, description="instances of a node by profile, to be checked against geometry and gpus"

@@ -34,6 +34,7 @@ from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.price_age import old_prices
 from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkloadSummary
+from clusterwright.plan.slices import slice_warnings
 from clusterwright.plan.ways import ranking
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
@@ -174,6 +175,7 @@ def decide(
     plan = replace(
         plan,
         software=tuple(found for found in nodes if found is not None),
+        warnings=(*plan.warnings, *slice_warnings(nodes, options)),
         findings=(*failures, *_findings(blueprint, engine, options, [choice.resolved for choice, _ in chosen])),
     )
     progress("ranking every way")

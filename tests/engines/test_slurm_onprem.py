@@ -12,7 +12,13 @@ from clusterwright.catalog.load import load
 from clusterwright.checks.prove.slurm import Controller, running
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.facility.fabric.system import fabric_of_system
-from clusterwright.outputs.onprem.slurm_cluster import SlurmCluster, TopologySwitch, slurm_texts, topology_of
+from clusterwright.outputs.onprem.slurm_cluster import (
+    DividedNodes,
+    SlurmCluster,
+    TopologySwitch,
+    slurm_texts,
+    topology_of,
+)
 
 pytestmark = pytest.mark.engine
 
@@ -128,6 +134,30 @@ def test_files_of_a_single_node_are_accepted(tmp_path: Path, require_engine: Cal
     with running(slurm_texts(single), tmp_path) as started:
         assert started.submit("--nodes=1", "--gres=gpu:h100:8").returncode == 0
         assert started.submit("--nodes=2").returncode != 0
+
+
+def test_slices_are_given_out_beside_whole_gpus(tmp_path: Path, require_engine: Callable[..., None]) -> None:
+    """Seven nodes of 127 have slices: all of them are had, none more, and no job for a GPU gets a slice."""
+    require_engine("slurmctld")
+    divided = DividedNodes(
+        nodes=7,
+        instances=(("4g.40gb", 8), ("3g.40gb", 8)),
+        shares=(("4g.40gb", 4 / 7), ("3g.40gb", 0.5)),
+    )
+    with running(slurm_texts(replace(POD, accounting_host="mgmt-002", divided=divided)), tmp_path) as started:
+        slices = "--partition=slices"
+        assert started.submit(slices, "--nodes=7", "--gres=gpu:4g.40gb:8,gpu:3g.40gb:8").returncode == 0
+        for request in (
+            (slices, "--nodes=1", "--gres=gpu:3g.40gb:9"),
+            (slices, "--nodes=8", "--gres=gpu:3g.40gb:1"),
+            (slices, "--nodes=1", "--gres=gpu:1g.10gb:1"),
+            (slices, "--nodes=1", "--gres=gpu:h100:1"),
+            ("--nodes=1", "--gres=gpu:3g.40gb:1"),
+            ("--nodes=121", "--gres=gpu:1"),
+        ):
+            assert started.submit(*request).returncode != 0, request
+        assert "nodes dgx[001-120]" in started.submit("--nodes=120", "--gres=gpu:8", "--exclusive").stderr
+        assert started.suspicious() == []
 
 
 def test_whole_racks_are_leaf_switches_in_units(tmp_path: Path, require_engine: Callable[..., None]) -> None:

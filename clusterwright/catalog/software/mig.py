@@ -108,6 +108,23 @@ def compute_slices_of(profiles: Sequence[Profile]) -> int:
     return max(profile.compute_slices for profile in profiles)
 
 
+def share_of(name: str, profiles: Sequence[Profile]) -> float:
+    """Return the part of a GPU that an instance takes from others: the larger of its shares of compute and memory.
+
+    A full GPU is never billed with less than its slices take: 3g and 3g of an A100 are one GPU, 4g and 3g are 1.07.
+
+    >>> a100 = profiles_by_gpu()["a100-sxm-80gb"]
+    >>> share_of("3g.40gb", a100), round(7 * share_of("1g.10gb", a100), 6)
+    (0.5, 1.0)
+
+    Raises:
+        KeyError: the GPU has no profile of that name.
+    """
+    wanted = {profile.name: profile for profile in profiles}[name]
+    memory = max(profile.memory_slices for profile in profiles)
+    return max(wanted.compute_slices / compute_slices_of(profiles), wanted.memory_slices / memory)
+
+
 def place(profiles: Sequence[Profile], names: Sequence[str]) -> tuple[Placed, ...] | None:
     """Return where instances of these profiles stand on one GPU together; None where they do not fit.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.checks.prove.papers import Papers, absent, examined
 from clusterwright.checks.prove.records import Result, skipped
-from clusterwright.checks.prove.scheduler import lines_of, node_lines
+from clusterwright.checks.prove.scheduler import divided_hosts, hosts_of, lines_of, node_lines
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.plan.record import TrainingPlan, TrainingWorkload, training_option, training_plan
@@ -116,8 +116,9 @@ def _accelerators(papers: Papers) -> Iterator[Finding]:
         yield from _differs(said, "gpus-per-node", f"{kind}:{gpus}", "each host has these GPUs")
         return
     yield from _differs(said, "gres", f"gpu:{kind}:{gpus}", "each host has these GPUs")
+    sliced = divided_hosts(papers)
     for line in node_lines(papers):
-        if "gres" in said:
+        if "gres" in said and not set(hosts_of(line.get("NodeName"))) <= sliced:
             yield from _differs(said, "gres", line.get("Gres"), f"slurm.conf:{line.number} gives them")
 
 

@@ -284,6 +284,22 @@ def _accounting_secret(papers: Papers) -> Iterator[Finding]:
         yield absent("SLM016", ACCOUNTING, "Include", found, "a file of /etc/slurm", "the password is there")
 
 
+def divided_hosts(papers: Papers) -> frozenset[str]:
+    """Return the hosts whose GPUs the plan divides by MIG."""
+    return _slices(papers)[0]
+
+
+def _slices(papers: Papers) -> tuple[frozenset[str], str]:
+    """Return the hosts whose GPUs the plan divides, the last of the inventory, and what each offers."""
+    plan, hosts = papers.documents.plan, list(papers.documents.design.inventory.hosts())
+    software = plan.software_of(papers.documents.option.target)
+    count = 0 if software is None else software.divided_of(len(hosts))
+    if software is None or not count:
+        return frozenset(), ""
+    offered = ",".join(f"gpu:{profile}:{number}" for profile, number in software.instances.items())
+    return frozenset(hosts[-count:]), offered
+
+
 def _host_share(papers: Papers) -> tuple[int, int]:
     """Return hosts, and the GPUs of one."""
     inventory = papers.documents.design.inventory
@@ -313,15 +329,21 @@ def _cpus(papers: Papers) -> Iterator[Finding]:
         ("CoresPerSocket", system.cpu_cores_per_socket),
         ("ThreadsPerCore", system.cpu_threads_per_core),
     )
+    divided, slices = _slices(papers)
     for line in node_lines(papers):
+        names = set(hosts_of(line.get("NodeName")))
+        wanted = slices if names and names <= divided else gres
+        if names & divided and not names <= divided:
+            rule = "nodes with slices of GPUs have a line of their own"
+            yield _said("SLM009", line, "NodeName", line.get("NodeName"), f"without {min(names & divided)}", rule)
         for key, expected in facts:
             if expected is not None and _whole(line, key) != expected:
                 yield _said("SLM009", line, key, line.get(key), expected, f"a {system.id} has it by the catalogue")
         cpus = _cpu_count(line)
         if _whole(line, "CPUs") != cpus:
             yield _said("SLM009", line, "CPUs", line.get("CPUs"), cpus, "sockets times cores times threads")
-        if line.get("Gres") != gres:
-            yield _said("SLM009", line, "Gres", line.get("Gres"), gres, "each host has these GPUs")
+        if line.get("Gres") != wanted:
+            yield _said("SLM009", line, "Gres", line.get("Gres"), wanted, "each host has these GPUs")
         if line.get("State") not in {"", "UNKNOWN", "CLOUD"}:
             yield _said("SLM009", line, "State", line.get("State"), "UNKNOWN", "nodes say themselves what they are")
 
@@ -380,17 +402,19 @@ def _partition_lines(papers: Papers) -> list[Line]:
 
 def _partition_nodes(papers: Papers) -> Iterator[Finding]:
     planned, name = set(papers.documents.design.inventory.hosts()), papers.documents.plan.cluster.partition
+    # A job that asks for a GPU without its type would get a slice of one.
+    whole = planned - _slices(papers)[0] or planned
     for line in _partition_lines(papers):
         nodes = line.get("Nodes")
         names = planned if nodes == "ALL" else set(hosts_of(nodes))
-        if line.get("PartitionName") == name and names != planned:
+        if line.get("PartitionName") == name and names != whole:
             yield _said(
                 "SLM011",
                 line,
                 "Nodes",
                 f"{len(names):,} nodes",
-                f"{len(planned):,}: {min(names ^ planned)} differs",
-                "the partition has all hosts of the inventory",
+                f"{len(whole):,}: {min(names ^ whole)} differs",
+                "the partition has all hosts of the inventory with whole GPUs",
             )
         if not names <= planned:
             yield _said("SLM011", line, "Nodes", min(names - planned), "hosts of the inventory", "racks.csv has them")
@@ -470,7 +494,17 @@ def _by_host(papers: Papers, key: str) -> dict[str, list[list[int]]]:
 
 def _gres_hosts(papers: Papers) -> Iterator[Finding]:
     _, gpus = _host_share(papers)
-    files, hosts = _by_host(papers, "File"), set(papers.documents.design.inventory.hosts())
+    divided = _slices(papers)[0]
+    files, hosts = _by_host(papers, "File"), set(papers.documents.design.inventory.hosts()) - divided
+    detect = [line.get("AutoDetect").lower() for line in lines_of(papers, GRES) if not line.get("NodeName")]
+    if divided and "nvml" not in detect:
+        yield absent(
+            "SLM012", GRES, "AutoDetect", "".join(detect), "nvml", "the driver alone knows the files of slices"
+        )
+    if divided:
+        for line in lines_of(papers, GRES):
+            if line.get("File") and line.get("AutoDetect").lower() != "off":
+                yield _said("SLM012", line, "AutoDetect", line.get("AutoDetect"), "off", "the line says what there is")
     for host in sorted(hosts ^ files.keys()):
         expected = gpus if host in hosts else 0
         count = sum(map(len, files.get(host, [])))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterwright.blueprint.node_software import Software, slice_partition
 from clusterwright.checks.prove.records import Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding, InputError
 from clusterwright.facility.fabric.hop_groups import hop_groups
@@ -93,6 +94,8 @@ def proof_variant(text: str, folder: Path, port: int) -> str:
         text = text.replace(f"{backup}\n", "", 1)
     # A database is none of the proof's: slurm.conf names its daemon, which stands on another server.
     text = re.sub(r"^(AccountingStorage|JobAcctGather)\w+=.*\n", "", text, flags=re.MULTILINE)
+    # Weights of a bill name what the database keeps, and without it they are fatal.
+    text = re.sub(r' TRESBillingWeights="[^"\n]*"', "", text)
     changes = {
         "SlurmctldHost": "localhost(127.0.0.1)",
         "SlurmUser": pwd.getpwuid(os.getuid()).pw_name,
@@ -179,22 +182,34 @@ def prove_slurm(documents: Documents) -> Result | None:
     except ClusterwrightError as error:
         return judged(PART, files, "slurmctld", [], [found("SLM001", error.message, error.help or _HELP)])
     nodes, gpus = _size(documents)
+    software, divided = _divided(documents)
     facts = [
         f"takes a job on {nodes:,} nodes with {gpus} GPUs each, refuses {nodes + 1:,} nodes and {gpus + 1} GPUs",
+        *(
+            f"takes {count} slices {profile} of a node ({divided:,} nodes), refuses {count + 1}"
+            for profile, count in (software.instances.items() if software is not None and divided else ())
+        ),
         f"groups of one switch in the topology: {len(_leaf_groups(documents))}; the log warns of nothing",
     ]
     return judged(PART, files, f"slurmctld ({version})", [] if findings else facts, findings)
 
 
 def _size(documents: Documents) -> tuple[int, int]:
-    """Return hosts and the GPUs of each; a whole rack is several hosts."""
+    """Return hosts and what each has for a job: whole GPUs, or slices where all GPUs are divided.
+
+    A whole rack is several hosts; those with slices are left out where others have whole GPUs.
+    """
     inventory = documents.design.inventory
     hosts = len(inventory.hosts())
-    return hosts, inventory.gpus // hosts
+    software, divided = _divided(documents)
+    if software is not None and divided == hosts:
+        return hosts, sum(software.instances.values())
+    return hosts - divided, inventory.gpus // hosts
 
 
 def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
     nodes, gpus = _size(documents)
+    yield from _slices(documents, controller)
     whole = controller.submit(f"--nodes={nodes}", f"--gres=gpu:{gpus}", "--exclusive")
     if whole.returncode != 0:
         said = whole.stderr.strip().splitlines()[-1:]
@@ -209,6 +224,29 @@ def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
     log = controller.suspicious()
     if log:
         yield found("SLM004", f"slurmctld warns: {'; '.join(_without_time(log))}", _HELP)
+
+
+def _divided(documents: Documents) -> tuple[Software | None, int]:
+    """Return the software of the nodes, and how many of them have slices of GPUs."""
+    software = documents.plan.software_of(documents.option.target)
+    hosts = len(documents.design.inventory.hosts())
+    return software, 0 if software is None else software.divided_of(hosts)
+
+
+def _slices(documents: Documents, controller: Controller) -> Iterator[Finding]:
+    """Ask for all slices of every divided node, and for one more of each profile."""
+    software, nodes = _divided(documents)
+    if software is None or not nodes:
+        return
+    partition = documents.plan.cluster.partition
+    if nodes < len(documents.design.inventory.hosts()):
+        partition = slice_partition(partition)
+    where = f"--partition={partition}"
+    for profile, count in software.instances.items():
+        if controller.submit(where, f"--nodes={nodes}", f"--gres=gpu:{profile}:{count}").returncode != 0:
+            yield found("SLM002", f"a job on {nodes:,} nodes with {count} slices {profile} each is refused", _HELP)
+        if controller.submit(where, "--nodes=1", f"--gres=gpu:{profile}:{count + 1}").returncode == 0:
+            yield found("SLM003", f"a job with {count + 1} slices {profile} of a node is taken, not {count}", _HELP)
 
 
 def _topology(documents: Documents, controller: Controller) -> Iterator[Finding]:

@@ -23,6 +23,15 @@ GPU_RESOURCES = {"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Intel": "hab
 JOB_SHARE = 0.9
 
 
+def slice_resource(profile: str) -> str:
+    """Return under which name NVIDIA's device plugin offers instances of a profile, with the strategy `mixed`.
+
+    >>> slice_resource("1g.10gb+me")
+    'nvidia.com/mig-1g.10gb.me'
+    """
+    return f"nvidia.com/mig-{profile.replace('+', '.')}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chart:
     """One Helm chart in one version, with the file of its values; empty where it needs none."""
@@ -83,6 +92,31 @@ class KubernetesCluster:
     storage_bytes: float
     posix: bool
     software: Software | None = None
+
+    @property
+    def divided_nodes(self) -> int:
+        """Nodes with slices of GPUs, the last ones."""
+        return 0 if self.software is None or not self.operators else self.software.divided_of(len(self.nodes))
+
+    @property
+    def divided(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(node.name for node in self.nodes[len(self.nodes) - self.divided_nodes :])
+
+    @property
+    def whole_gpus(self) -> int:
+        """GPUs of the cluster that are not divided."""
+        each = 0 if self.software is None else self.software.divided_gpus
+        return len(self.nodes) * self.gpus_per_node - self.divided_nodes * each
+
+    @property
+    def slices(self) -> dict[str, int]:
+        """Instances of the cluster by the resource that a pod asks for, `nvidia.com/mig-3g.40gb`."""
+        if self.software is None or not self.divided_nodes:
+            return {}
+        return {
+            slice_resource(profile): count * self.divided_nodes for profile, count in self.software.instances.items()
+        }
 
     @property
     def operators(self) -> bool:

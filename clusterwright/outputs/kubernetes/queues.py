@@ -65,7 +65,8 @@ def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
     quota = {
         "cpu": str(nodes * cluster.cpus),
         "memory": f"{nodes * cluster.memory_gib}Gi",
-        cluster.gpu_resource: str(nodes * cluster.gpus_per_node),
+        cluster.gpu_resource: str(cluster.whole_gpus),
+        **{resource: str(count) for resource, count in cluster.slices.items()},
     }
     if cluster.hands_out_rails:
         quota[RAIL_RESOURCE] = str(nodes * cluster.rails)

@@ -12,6 +12,7 @@ from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.kubernetes import jobs as kubernetes_jobs
 from clusterwright.outputs.kubernetes import network as kubernetes_network
 from clusterwright.outputs.kubernetes import queues as kubernetes_queues
+from clusterwright.outputs.kubernetes import slices as kubernetes_slices
 from clusterwright.outputs.kubernetes.cluster import (
     NAMESPACE,
     RACK_LABEL,
@@ -62,6 +63,8 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     files["kustomization.yaml"] = documents_text([_kustomization(sorted({*files} - {"node-labels.yaml"}))])
     if cluster.operators:
         files["values/gpu-operator.yaml"] = documents_text([kubernetes_network.gpu_operator_values(cluster)])
+    if cluster.divided_nodes:
+        files["slices/mig-config.yaml"] = documents_text(kubernetes_slices.mig_config(cluster))
     if cluster.vendor == "AMD":
         files["values/cert-manager.yaml"] = documents_text([{"crds": {"enabled": True}}])
     if cluster.hands_out_rails:
@@ -94,6 +97,8 @@ def _labels(cluster: KubernetesCluster) -> str:
         unit_label=UNIT_LABEL,
         rack_label=RACK_LABEL,
         gpu_resource=cluster.gpu_resource,
+        divided=cluster.divided,
+        mig_label=f"{kubernetes_slices.LABEL}: {kubernetes_slices.DIVIDED}",
     )
 
 
@@ -103,14 +108,18 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
         for chart in charts(cluster.vendor, cluster.software)
         if chart.chart != "network-operator" or cluster.hands_out_rails
     ]
-    gpus = len(cluster.nodes) * cluster.gpus_per_node
+    gpus = cluster.whole_gpus
     to_set = ["the quota in `queues.yaml`, if not all of the cluster is for one queue."]
     checks = [
         {"do": "`kubectl get nodes -l node-kind=gpu`", "expect": f"{len(cluster.nodes):,} nodes, all Ready"},
         {
             "do": f"allocatable `{cluster.gpu_resource}` of every node",
-            "expect": f"{cluster.gpus_per_node}; {gpus:,} in all",
+            "expect": f"{cluster.gpus_per_node}; {gpus:,} in all" if not cluster.slices else f"{gpus:,} in all",
         },
+        *(
+            {"do": f"allocatable `{name}` of the nodes with slices", "expect": f"{count:,} in all"}
+            for name, count in cluster.slices.items()
+        ),
         {"do": "the log of `jobs/all_reduce.yaml`", "expect": "the bus bandwidth of `../acceptance.md`, phase 6"},
     ]
     if cluster.posix:
@@ -142,6 +151,7 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
         first=cluster.nodes[0].name,
         last=cluster.nodes[-1].name,
         charts=[chart.command for chart in used],
+        slices=bool(cluster.slices),
         network=cluster.hands_out_rails,
         rails=cluster.rails,
         rail_resource=RAIL_RESOURCE,

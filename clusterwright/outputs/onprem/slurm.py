@@ -1,11 +1,13 @@
 """From a plan to Slurm's files for its cluster on premises."""
 
 from clusterwright.blueprint.jobs import SHARED_PATH
+from clusterwright.blueprint.node_software import Software
 from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.software import mig
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.onprem.slurm_cluster import SlurmCluster, slurm_texts, topology_of
+from clusterwright.outputs.onprem.slurm_cluster import DividedNodes, SlurmCluster, slurm_texts, topology_of
 from clusterwright.plan.record import Option, Plan
 
 #: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over, and
@@ -55,7 +57,21 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         gpus_per_node=system.gpus // hosts,
         gres_type=catalogue.accelerators[system.accelerator].gres_type,
         partition=plan.cluster.partition,
+        divided=_divided(plan.software_of(option.target), option.nodes * hosts),
         topology=topology_of(hop_groups(option.facility.fabric, hosts_per_node=hosts)),
+    )
+
+
+def _divided(software: Software | None, hosts: int) -> DividedNodes | None:
+    """Return the nodes with slices of GPUs; None where there are none."""
+    count = 0 if software is None else software.divided_of(hosts)
+    if software is None or not count:
+        return None
+    profiles = software.profiles
+    return DividedNodes(
+        nodes=count,
+        instances=tuple(software.instances.items()),
+        shares=tuple((name, mig.share_of(name, profiles)) for name in software.instances),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clusterwright.blueprint import names
+from clusterwright.blueprint.node_software import slice_partition
 from clusterwright.facility.fabric.hop_groups import HopGroup
 from clusterwright.outputs.templates import render
 
@@ -35,6 +36,31 @@ class TopologySwitch:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DividedNodes:
+    """Nodes all of whose GPUs are divided by MIG: the last of the cluster.
+
+    Attributes:
+        nodes: of them.
+        instances: of a node, by profile of nvidia-smi.
+        shares: of a GPU that an instance is billed with, by profile.
+    """
+
+    nodes: int
+    instances: tuple[tuple[str, int], ...]
+    shares: tuple[tuple[str, float], ...]
+
+    @property
+    def gres(self) -> str:
+        """What a node offers, for slurm.conf."""
+        return ",".join(f"gpu:{profile}:{count}" for profile, count in self.instances)
+
+    @property
+    def weights(self) -> str:
+        """What an instance counts for, in whole GPUs."""
+        return ",".join(f"GRES/gpu:{profile}={share:.4g}" for profile, share in self.shares)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SlurmCluster:
     """What Slurm has to know of a cluster on premises.
 
@@ -49,6 +75,7 @@ class SlurmCluster:
         accounting_host: host of slurmdbd, None for no accounting.
         backup_host: second controller, which takes over when the first is gone; None for none.
         state_folder: of the queue; on a file system that both controllers mount where there are two.
+        divided: nodes with slices of GPUs, None for none.
     """
 
     cluster_name: str
@@ -66,6 +93,7 @@ class SlurmCluster:
     accounting_host: str | None = None
     backup_host: str | None = None
     state_folder: str = "/var/lib/slurm/slurmctld"
+    divided: DividedNodes | None = None
 
     def __post_init__(self) -> None:
         """Refuse what Slurm would refuse, or worse, only warn of in its log.
@@ -89,6 +117,18 @@ class SlurmCluster:
             if getattr(self, count) < 1:
                 raise ValueError(f"{count} is {getattr(self, count)}; it has to be 1 or more")
         _check_topology(self.topology, self.node_count)
+        if self.divided is not None and not 1 <= self.divided.nodes <= self.node_count:
+            raise ValueError(f"{self.divided.nodes} of {self.node_count} nodes are divided; it has to be 1 to all")
+
+    @property
+    def whole_nodes(self) -> int:
+        """Nodes whose GPUs are whole: the first of the cluster."""
+        return self.node_count - (0 if self.divided is None else self.divided.nodes)
+
+    @property
+    def slice_partition(self) -> str:
+        """The partition of divided nodes: one of their own where others are whole."""
+        return slice_partition(self.partition) if self.whole_nodes else self.partition
 
     @property
     def cpus(self) -> int:
@@ -190,14 +230,18 @@ def topology_of(groups: Iterable[HopGroup]) -> tuple[TopologySwitch, ...]:
 
 def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
     """Return the files by name: four, and a fifth where accounting is kept."""
-    nodes = host_list(cluster.host_prefix, range(1, cluster.node_count + 1), digits=cluster.digits)
+
+    def hosts(first: int, last: int) -> str:
+        return host_list(cluster.host_prefix, range(first, last + 1), digits=cluster.digits) if first <= last else ""
+
     values = {
         "cluster": cluster,
-        "nodes": nodes,
+        "nodes": hosts(1, cluster.whole_nodes),
+        "divided_nodes": hosts(cluster.whole_nodes + 1, cluster.node_count),
         "cpus": cluster.cpus,
         "gpu_count": cluster.node_count * cluster.gpus_per_node,
         "memory_mib_per_cpu": cluster.memory_mib // cluster.cpus,
-        "accounting": _accounting_lines(cluster.accounting_host),
+        "accounting": _accounting_lines(cluster),
         "gpu_groups": gpu_groups(
             gpus=cluster.gpus_per_node, sockets=cluster.sockets, cores_per_socket=cluster.cores_per_socket
         ),
@@ -208,7 +252,9 @@ def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
     return {name: render("slurm", f"{name}.j2", **values) for name in files}
 
 
-def _accounting_lines(host: str | None) -> list[str]:
+def _accounting_lines(cluster: SlurmCluster) -> list[str]:
+    host, divided = cluster.accounting_host, cluster.divided
+    kinds = ["gres/gpu"] if divided is None else ["gres/gpu", *(f"gres/gpu:{name}" for name, _ in divided.instances)]
     if host is None:
         return ["# No accounting: jobs of the past are not kept.", "AccountingStorageType=accounting_storage/none"]
     # AccountingStorageTRES without slurmdbd is fatal to slurmctld.
@@ -216,7 +262,7 @@ def _accounting_lines(host: str | None) -> list[str]:
         "# Jobs of the past are kept by slurmdbd (slurmdbd.conf); while it is away, slurmctld keeps its reports.",
         "AccountingStorageType=accounting_storage/slurmdbd",
         f"AccountingStorageHost={host}",
-        "AccountingStorageTRES=gres/gpu",
+        f"AccountingStorageTRES={','.join(kinds)}",
         "JobAcctGatherType=jobacct_gather/cgroup",
     ]
 

@@ -4,11 +4,13 @@ import csv
 import io
 
 from clusterwright import assets
-from clusterwright.blueprint.node_software import Software
+from clusterwright.blueprint.node_software import Software, slice_partition
+from clusterwright.catalog.software import mig
 from clusterwright.catalog.software.solver import Chosen
 from clusterwright.catalog.software.table import GIVEN
 from clusterwright.catalog.software.table import software as tables
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.kubernetes.cluster import slice_resource
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.record import Option, Plan
 
@@ -39,11 +41,12 @@ def versions_csv(software: Software) -> str:
     return lines.getvalue()
 
 
-def software_page(plan: Plan, software: Software, *, nodes: int, checked: bool) -> str:
+def software_page(plan: Plan, option: Option, software: Software, *, nodes: int, checked: bool) -> str:
     """Return `software.md`: what belongs on every node, since when it is decided and until when it is supported.
 
     Args:
         plan: for its name.
+        option: for the price of a GPU's hour, and the scheduler.
         software: of the nodes.
         nodes: hosts that there are.
         checked: `node/software_check.sh` is beside it.
@@ -78,7 +81,59 @@ def software_page(plan: Plan, software: Software, *, nodes: int, checked: bool) 
             "The operators bring what runs in the cluster, in the versions of `kubernetes/README.md` and",
             "`kubernetes/values/`; the operating system of the nodes brings the rest.",
         ]
-    return "\n".join(lines) + "\n"
+    partition = plan.cluster.partition
+    if software.divided_of(nodes) < nodes:
+        partition = slice_partition(partition)
+    return "\n".join([*lines, *slice_lines(software, option, nodes=nodes, partition=partition)]) + "\n"
+
+
+def slice_lines(software: Software, option: Option, *, nodes: int, partition: str) -> list[str]:
+    """Return the part of the page on slices of GPUs: what there is, how a job asks for it, and what it is billed with.
+
+    Args:
+        software: of the nodes.
+        option: for the price of a GPU's hour, and the scheduler.
+        nodes: hosts of the cluster.
+        partition: of Slurm, with the slices.
+    """
+    divided = software.divided_of(nodes)
+    if not divided:
+        return []
+    profiles, hour = {profile.name: profile for profile in software.profiles}, option.usd_per_gpu_hour
+    placed = mig.place(software.profiles, software.geometry) or ()
+    rows = []
+    for name, count in software.instances.items():
+        share = mig.share_of(name, software.profiles)
+        price = "unknown" if hour is None else f"{share * hour:.2f}"
+        memory = f"{profiles[name].nominal_memory_bytes / 1e9:.0f} GB"
+        rows.append((name, str(count), f"{count * divided:,}", memory, f"{share:.3f}", price))
+    where = ",".join(str(entry) for entry in sorted(placed, key=lambda entry: entry.start))
+    lines = [
+        "",
+        "## Slices of GPUs",
+        "",
+        f"MIG divides {software.divided_gpus} GPUs of a node ({divided:,} nodes, the last): `{where}`,",
+        "profile and first memory slice. Each slice has memory, caches and compute units of its own. Slices have",
+        "no NVLink between them. A slice is billed with the larger of its shares of compute and memory.",
+        "",
+        *markdown_table(("slice", "of a node", "in all", "memory", "GPUs billed", "USD an hour"), rows),
+        "",
+    ]
+    if option.scheduler == "kubernetes":
+        return [
+            *lines,
+            f"A pod asks for `{slice_resource(rows[0][0])}: 1`; `kubernetes/slices/mig-config.yaml` divides the nodes.",
+        ]
+    return [
+        *lines,
+        "Slurm's packages must have the NVML plugin, by which slurmd finds slices (`gres.conf`). As root on these",
+        "nodes, drained; then as an ordinary user:",
+        "",
+        "```sh",
+        f"bash /opt/gpu-cluster/mig.sh --at-boot {where}",
+        f"srun --partition={partition} --gres=gpu:{rows[0][0]}:1 nvidia-smi -L",
+        "```",
+    ]
 
 
 def software_documents(plan: Plan, option: Option) -> dict[str, File]:
@@ -88,9 +143,11 @@ def software_documents(plan: Plan, option: Option) -> dict[str, File]:
         return {}
     checked = option.scheduler != "kubernetes"
     hosts = option.nodes if option.facility is None else len(option.facility.inventory.hosts())
-    files = {"software.md": text(software_page(plan, software, nodes=hosts, checked=checked))}
+    files = {"software.md": text(software_page(plan, option, software, nodes=hosts, checked=checked))}
     if checked:
         script = assets.root() / "templates" / "slurm" / "software_check.sh"
         files["node/versions.csv"] = text(versions_csv(software))
         files["node/software_check.sh"] = File(content=script.read_bytes(), executable=True)
+        if software.divided_of(hosts):
+            files["node/mig.sh"] = File(content=script.with_name("mig.sh").read_bytes(), executable=True)
     return files

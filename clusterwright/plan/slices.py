@@ -1,0 +1,40 @@
+"""Slices of GPUs beside the planned work: what of the work finds no whole GPU, and where nothing divides them."""
+
+from collections.abc import Iterator, Sequence
+
+from clusterwright.blueprint.node_software import Software
+from clusterwright.errors import Finding
+from clusterwright.plan.record import Option
+from clusterwright.plan.text.words import on_target
+
+_PATH = ("software", "mig")
+
+
+def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) -> Iterator[Finding]:
+    """Yield warnings of targets whose GPUs a blueprint divides.
+
+    `MIG005`: nodes that the plan is sized with are divided; `MIG006`: the project of a cloud divides none.
+
+    Args:
+        nodes: software of each target's nodes.
+        options: what was planned there, in the same order.
+    """
+    for software, option in zip(nodes, options, strict=True):
+        if software is None or not software.geometry:
+            continue
+        if option.facility is None:
+            yield Finding(
+                id="MIG006",
+                path=_PATH,
+                message=f"{on_target(option.target)} no GPU is divided: the project of a cloud has no step for it",
+                help="divide them by an image of your own, or plan the slices on premises",
+            )
+            continue
+        hosts = len(option.facility.inventory.hosts())
+        divided = software.divided_of(hosts)
+        yield Finding(
+            id="MIG005",
+            path=_PATH,
+            message=f"{on_target(option.target)} {divided:,} of {hosts:,} nodes are divided; the plan is sized for all",
+            help=f"add nodes for the slices: targets.{option.target}.min_nodes above what the plan has without mig",
+        )
