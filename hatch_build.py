@@ -3,6 +3,7 @@
 An editable install reads the folders from the checkout, so edits are seen at once; only a built wheel carries copies.
 """
 
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -22,3 +23,5 @@ class BundleFolders(BuildHookInterface):  # type: ignore[type-arg]
         """
         if version == "standard":
             build_data["force_include"].update({folder: f"clusterwright/_assets/{folder}" for folder in FOLDERS})
+            pages = sorted(Path(self.root, "docs").glob("*.md"))  # `clusterwright docs` shows them
+            build_data["force_include"].update({str(page): f"clusterwright/_assets/docs/{page.name}" for page in pages})

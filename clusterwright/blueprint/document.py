@@ -22,7 +22,7 @@ from clusterwright.errors import InputError
 from clusterwright.input_files import read_text
 
 #: Some pages of text; reading YAML with positions takes about 14 µs a byte.
-_MAX_BYTES = 128_000
+MOST_BYTES = 128_000
 _MAX_VALUES = 10_000
 _MAX_DEPTH = 40
 #: No count has more; Python converts only so many to text and back.
@@ -166,7 +166,7 @@ def read(path: Path) -> Document:
         BlueprintError: it is not valid YAML.
     """
     advice = "name a YAML file, or write one with: clusterwright init train -o FILE"
-    return parse(read_text(path, most_bytes=_MAX_BYTES, what="a blueprint", advice=advice), name=str(path))
+    return parse(read_text(path, most_bytes=MOST_BYTES, what="a blueprint", advice=advice), name=str(path))
 
 
 def parse_bounded(text: str, *, name: str) -> Document:
@@ -176,9 +176,9 @@ def parse_bounded(text: str, *, name: str) -> Document:
         InputError: it is too large, empty, or not text; BlueprintError: it is not valid YAML.
     """
     size = len(text.encode(errors="surrogatepass"))
-    if size > _MAX_BYTES:
+    if size > MOST_BYTES:
         raise InputError(
-            f"{name} has {size:,} bytes, which is no blueprint", help=f"a blueprint has at most {_MAX_BYTES:,} bytes"
+            f"{name} has {size:,} bytes, which is no blueprint", help=f"a blueprint has at most {MOST_BYTES:,} bytes"
         )
     return parse(text, name=name)
 
@@ -216,7 +216,7 @@ def document_of(values: Mapping[str, Any], *, name: str) -> Document:
         InputError: a value, or a key, is of a type that no blueprint holds.
     """
     yaml = YAML(typ="rt", pure=True)
-    yaml.width = _MAX_BYTES
+    yaml.width = MOST_BYTES
     stream = io.StringIO()
     yaml.dump(_plain(values, ()), stream)
     return parse(stream.getvalue(), name=name)

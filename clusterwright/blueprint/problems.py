@@ -45,6 +45,17 @@ class Problem:
     exit_code: int = EXIT_BAD_INPUT
     unknown_key: bool = False
 
+    def to_dict(self) -> dict[str, str | int | None]:
+        """Return the problem as JSON holds it; line and column are None where it stands in no text."""
+        return {
+            "id": self.id,
+            "path": dotted(self.path),
+            "line": self.position.line if self.position else None,
+            "column": self.position.column if self.position else None,
+            "message": self.message,
+            "help": self.help,
+        }
+
 
 class BlueprintError(ClusterwrightError):
     """Everything that is wrong with one blueprint, ready to be shown at once."""

@@ -1,5 +1,6 @@
 """How the command line ends: errors as people read them, exit codes, and a reader of the output who has enough."""
 
+import json
 import os
 import re
 import signal
@@ -11,10 +12,14 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.cli.render.help_text import GROUPS
 from clusterwright.cli.render.terminal import columns_of_text, line_width
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, RuleError
 
+#: Characters of a command's first line of help, which is wrapped and not cut.
+_WHOLE_LINE = 500
 #: How lines begin that are words of ours.
 _MESSAGES = ("error", "warning", "help:")
 #: A line of a file, and the line below it that marks the place.
@@ -27,6 +32,16 @@ class ReaderGoneError(Exception):
 
 class Commands(TyperGroup):
     """The commands; ends quietly when the reader of the output goes away, which typer would call a failure."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Write the commands by what they are for; the width of the first column is that of all."""
+        del ctx
+        known = {name: command for name, command in self.commands.items() if not command.hidden}
+        width = max(map(len, known))
+        for title, names in GROUPS.items():
+            rows = [(name.ljust(width), known[name].get_short_help_str(_WHOLE_LINE)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's own context
         """Run the command and hand everything to the reader."""
@@ -49,6 +64,33 @@ def show_error(error: ClusterwrightError) -> None:
     else:
         lines = [f"error: {error.message}"] + ([f"  help: {error.help}"] if error.help else [])
     show_line("\n".join(lines))
+
+
+def _show_as_asked(error: ClusterwrightError) -> None:
+    """Print an error to stderr, and as JSON to stdout for who asked for JSON."""
+    if "--json" in sys.argv[1:]:
+        print(json.dumps(error_document(error), indent=1))  # noqa: T201 - the result
+        sys.stdout.flush()
+    show_error(error)
+
+
+def error_document(error: ClusterwrightError) -> dict[str, Any]:
+    """Return an error as JSON holds it: a sentence, what to do, and each problem with its place."""
+    if isinstance(error, BlueprintError):
+        found = error.problems
+    elif isinstance(error, RuleError):
+        found = tuple(
+            Problem(id=item.id, path=item.path, message=item.message, help=item.help) for item in error.findings
+        )
+    else:
+        found = ()
+    return {
+        "schema": 1,
+        "error": error.message,
+        "help": error.help or "",
+        "exit_code": error.exit_code,
+        "problems": [problem.to_dict() for problem in found],
+    }
 
 
 def show_line(message: str) -> None:
@@ -109,7 +151,7 @@ def run_to_the_end(program: Callable[[], object], *, debug: bool) -> None:
     except ClusterwrightError as error:
         if debug:
             raise
-        show_error(error)
+        _show_as_asked(error)
         sys.exit(error.exit_code)
     except ReaderGoneError:
         # What is still in the buffer goes nowhere; else Python complains about it when it ends.

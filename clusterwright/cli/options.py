@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-Blueprint = Annotated[Path, typer.Argument(metavar="BLUEPRINT", help="the blueprint, a YAML file")]
+Blueprint = Annotated[Path, typer.Argument(metavar="BLUEPRINT", help="the blueprint, a YAML file; - is standard input")]
 SetValues = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="replace one value, e.g. --set workload.tokens=2e12 (repeatable)"),

@@ -6,9 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clusterwright import interface
+from clusterwright.blueprint.document import MOST_BYTES
+from clusterwright.blueprint.load import load_text
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.decide import Progress
 from clusterwright.plan.record import Plan
+
+#: In the place of a file.
+STANDARD_INPUT = Path("-")
 
 
 def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None) -> Plan:
@@ -28,7 +33,7 @@ def planned(
     """Load, check and decide.
 
     Args:
-        path: the blueprint.
+        path: the blueprint; `-` is standard input, whose other files are named as seen from here.
         set_values: `path=value` overrides.
         on: one target, or `all`.
         quotes: a file of a vendor's quotes.
@@ -38,6 +43,10 @@ def planned(
     Raises:
         InputError: the file or a name in it is wrong; BlueprintError: the job fits nowhere.
     """
+    if path == STANDARD_INPUT:
+        text = sys.stdin.buffer.read(MOST_BYTES + 1).decode(errors="replace")
+        loaded = load_text(text, tuple(set_values or ()), name="standard input")
+        return interface.plan(loaded, on=on, quotes=quotes, rates=rates or (), progress=progress)
     return interface.plan(path, on=on, overrides=set_values or (), quotes=quotes, rates=rates or (), progress=progress)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem, dotted
+from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
 from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.errors import EXIT_FINE, ClusterwrightError, InputError
 
@@ -133,17 +133,7 @@ def _problems(error: ClusterwrightError) -> list[dict[str, Any]]:
         if isinstance(error, BlueprintError)
         else (Problem(path=(), message=error.message, help=error.help or LOOK_IT_UP),)
     )
-    return [
-        {
-            "id": problem.id,
-            "path": dotted(problem.path),
-            "line": problem.position.line if problem.position else None,
-            "column": problem.position.column if problem.position else None,
-            "message": problem.message,
-            "help": problem.help,
-        }
-        for problem in found
-    ]
+    return [problem.to_dict() for problem in found]
 
 
 def schema(of: str) -> None:

@@ -256,4 +256,16 @@ def software(
     raise typer.Exit(command.software(blueprint, set_values, slices=slices, rules=rules, as_json=as_json))
 
 
-COMMANDS = (diff, fabric, facts, fit, probe, calibrate, schema, software)
+def docs(
+    topic: Annotated[
+        str | None,
+        typer.Argument(metavar="TOPIC", help="a page, such as tco or docs/tco.md; without it, all are listed"),
+    ] = None,
+) -> None:
+    """Show a page of the documentation, as messages name it."""
+    from clusterwright.cli.pages import show
+
+    show(topic)
+
+
+COMMANDS = (diff, fabric, facts, fit, probe, calibrate, schema, software, docs)

@@ -181,7 +181,7 @@ def read(desk: Desk, asked: Mapping[str, Any]) -> Reply:
     unknown = tuple(problem for problem in problems if problem.unknown_key)
     for problem in unknown:
         _without(values, problem.path)
-    left = [_problem(problem) for problem in problems if not problem.unknown_key]
+    left = [problem.to_dict() for problem in problems if not problem.unknown_key]
     return _json({"values": values, "left_out": [dotted(entry.path) for entry in unknown], "problems": left})
 
 
@@ -239,7 +239,7 @@ def done(desk: Desk, operation: str, asked: Mapping[str, Any]) -> Reply:
         return OPERATIONS[operation](desk, asked)
     except BlueprintError as error:
         raise RefusalError(
-            UNPROCESSABLE, error.message, problems=tuple(_problem(problem) for problem in error.problems)
+            UNPROCESSABLE, error.message, problems=tuple(problem.to_dict() for problem in error.problems)
         ) from None
     except RuleError as error:
         raise RefusalError(UNPROCESSABLE, error.message, problems=tuple(_findings(error.findings))) from None
@@ -268,20 +268,8 @@ def _text(asked: Mapping[str, Any], name: str, otherwise: str) -> str:
     return value
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
-    position = problem.position
-    return {
-        "id": problem.id,
-        "path": dotted(problem.path),
-        "line": position.line if position else None,
-        "column": position.column if position else None,
-        "message": problem.message,
-        "help": problem.help,
-    }
-
-
 def _findings(found: tuple[Finding, ...]) -> list[dict[str, Any]]:
-    return [_problem(Problem(id=item.id, path=item.path, message=item.message, help=item.help)) for item in found]
+    return [Problem(id=item.id, path=item.path, message=item.message, help=item.help).to_dict() for item in found]
 
 
 def _without(values: Any, path: tuple[str | int, ...]) -> None:  # noqa: ANN401 - a blueprint holds anything

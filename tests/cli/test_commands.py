@@ -43,6 +43,9 @@ COMMANDS = (
     "prices",
     "schema",
     "validate",
+    "web",
+    "mcp",
+    "docs",
     "probe",
     "calibrate",
     "software",
@@ -73,7 +76,7 @@ def test_help_and_version(command: Command) -> None:
         assert ended.code == 0
         assert f"Usage: clusterwright {name}" in ended.out
         assert "..." not in ended.out.partition("\n\n")[2].partition("\n")[0]
-    assert "...\n" not in overview.out.partition("Commands:")[2]
+    assert "...\n" not in overview.out.partition("Decide:")[2]
 
 
 def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 - of typer

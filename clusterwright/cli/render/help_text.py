@@ -26,6 +26,7 @@ EXAMPLES = {
     "diff": "diff HEAD~1:mine.yaml mine.yaml --markdown",
     "web": "web --open",
     "mcp": "mcp",
+    "docs": "docs tco",
     "fabric": "fabric --system dgx-h100 --switch qm9700 --units 4 --prove",
     "facts": "facts h100-sxm-80gb --conflicts",
     "fit": "fit llama-3.1-8b --finetune --on l40s",
@@ -54,6 +55,14 @@ EXAMPLES = {
     "prices rate": "prices rate EUR 1.08 --day 2026-10-01 --source ECB",
     "prices quarantine": "prices quarantine --gate 09_price_jump",
     "prices release": "prices release 1 2 --reason 'the provider confirmed it'",
+}
+#: Commands by what they are for, in the order of a project; `--help` lists them so.
+GROUPS = {
+    "Decide": ("init", "check", "plan", "compare", "sweep", "explain", "diff", "web"),
+    "Build": ("build", "stack", "onprem", "report", "export", "preflight", "prove"),
+    "Run": ("actual", "probe", "calibrate"),
+    "Data": ("prices", "facts", "software"),
+    "Advanced": ("fit", "fabric", "validate", "schema", "mcp", "docs"),
 }
 _TYPE = re.compile(r"<([^>]*)>")
 _BOUNDS = re.compile(r"(?:(\d+)<=)?x(?:<=(\d+)|>=(\d+))")
