@@ -17,7 +17,7 @@ EXIT_BAD_INPUT = 2
 EXIT_FACT_MISSING = 3
 EXIT_BUG = 70
 
-#: Longer words, and longer lines, of what people read are cut in their middle: others' values stand in them.
+#: Longer words, and longer lines, of what people read are cut in their middle: others' values are in them.
 _MOST_OF_WORD, _MOST_OF_LINE = 300, 10_000
 _LONG = tuple(re.compile(text) for text in (rf"\S{{{_MOST_OF_WORD + 1},}}", rf"[^\n]{{{_MOST_OF_LINE + 1},}}"))
 _KEPT_BEFORE, _KEPT_AFTER = 60, 20

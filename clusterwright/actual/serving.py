@@ -22,7 +22,7 @@ _MOST_BYTES = 200_000_000
 _MILLISECONDS = 1e-3
 #: Shares by which the load of a test may be off the plan's, and of the requests that may fail, to be compared at all.
 _LOAD_OFF, _FAILED = 0.1, 0.01
-#: Below so many requests a percentile of 95 rests on fewer than ten.
+#: Below this many requests a percentile of 95 rests on fewer than ten.
 _FEW_REQUESTS = 200
 _ADVICE = "give RESULTS.json of serving/loadtest/load.py, of vllm bench serve --save-result, or of AIPerf"
 

@@ -1,4 +1,4 @@
-"""Where and how a cloud target asks for its nodes, held against what the cloud has."""
+"""Where and how a cloud target asks for its nodes, compared with what the cloud has."""
 
 import re
 from difflib import get_close_matches

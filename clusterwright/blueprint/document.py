@@ -25,7 +25,7 @@ from clusterwright.input_files import read_text
 MOST_BYTES = 128_000
 _MAX_VALUES = 10_000
 _MAX_DEPTH = 40
-#: No count has more; Python converts only so many to text and back.
+#: No count has more; Python converts only this many to text and back.
 _MOST_DIGITS = 400
 _SHOWN = 40
 _TAG = "tag:yaml.org,2002:"
@@ -41,7 +41,7 @@ class Document:
         value: mappings, lists and scalars.
         keys: position of the key at a path; values: position of its value.
         problems: keys that are given twice.
-        overridden: paths whose value was given on the command line and so stands nowhere in the text.
+        overridden: paths whose value was given on the command line and so is nowhere in the text.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What an account is said to hold already, held against itself: nothing missing, all of one region and network."""
+"""What an account is said to hold already, compared with itself: nothing missing, all of one region and network."""
 
 import re
 from collections.abc import Iterator

@@ -52,7 +52,7 @@ class Housing(Owner):
 
     @model_validator(mode="after")
     def _whole(self) -> "Housing":
-        return self  # What a value is counted with may stand under tco.owner: the section tco looks at both.
+        return self  # What a value is counted with may be under tco.owner: the section tco looks at both.
 
     def over(self, owner: Owner) -> "Housing":
         """Return the values of an owner, those of this place, and what they exclude, in the place of his."""

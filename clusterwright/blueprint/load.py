@@ -25,7 +25,7 @@ _WORDS = "literal["
 
 
 def without_forms(location: tuple[str | int, ...], value: Any) -> KeyPath:  # noqa: ANN401 - YAML holds anything
-    """Return where an error is without the parts that name a form, which stand nowhere in the document.
+    """Return where an error is without the parts that name a form, which are nowhere in the document.
 
     >>> without_forms(("support", "literal['business']"), {"support": "busines"})
     ('support',)
@@ -44,7 +44,7 @@ def without_forms(location: tuple[str | int, ...], value: Any) -> KeyPath:  # no
 def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return errors without those of forms that were not meant.
 
-    A word is meant to be one of the words that may stand there, anything else the other form.
+    A word is meant to be one of the words that may be there, anything else the other form.
     """
     found = list(errors)
     forms: dict[KeyPath, list[dict[str, Any]]] = {}
@@ -69,7 +69,7 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
-#: Errors of our own types, whose message stands as it is.
+#: Errors of our own types, whose message is as it is.
 _OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
 _OF_USERS = {"missing": "USR010", "": "USR011", "extra_forbidden": "USR012", "too_long": "USR013"}
 _OF_JOBS = {"": "JOB009", "extra_forbidden": "JOB010"} | dict.fromkeys(
@@ -240,7 +240,7 @@ def override(value: dict[str, Any], given: str) -> KeyPath:
 
 def _problem(error: dict[str, Any], document: Document) -> Problem:
     context = error.get("ctx", {})
-    # What a section says of keys that exclude each other stands at the one that it names.
+    # What a section says of keys that exclude each other is at the one that it names.
     at = tuple(int(part) if part.isdigit() else part for part in str(context.get("at", "")).split(".") if part)
     path = (*_document_path(error["loc"], document.value), *at)
     kind = error["type"]
@@ -276,7 +276,7 @@ def rule_of_form(path: KeyPath, kind: str) -> str | None:
 
 
 def _closest_choice(error: dict[str, Any]) -> str | None:
-    """Return which of the words that may stand at a place is meant, None where no one is close."""
+    """Return which of the words that may be at a place is meant, None where no one is close."""
     close = get_close_matches(str(error["input"]), re.findall("'([^']+)'", error["ctx"]["expected"]), n=1)
     return f"did you mean {close[0]!r}?" if close else None
 
@@ -333,11 +333,11 @@ def _placed(problem: Problem, document: Document) -> Problem:
 
 
 def position(document: Document, path: KeyPath) -> Position | None:
-    """Return where a path stands in the text: its value if scalar, else its key, else the nearest section around it.
+    """Return where a path is in the text: its value if scalar, else its key, else the nearest section around it.
 
     None for a value that was given on the command line.
     """
-    # Given there, inside a section that was given, or a section that stands nowhere in the text itself.
+    # Given there, inside a section that was given, or a section that is nowhere in the text itself.
     given_there = any(path[: len(given)] == given for given in document.overridden)
     if given_there or (path not in document.keys and any(given[: len(path)] == path for given in document.overridden)):
         return None

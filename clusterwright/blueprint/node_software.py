@@ -24,7 +24,7 @@ _IMAGES = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Software:
-    """What stands on every node of one target.
+    """What is on every node of one target.
 
     Attributes:
         target: `aws`, `azure`, `gcp` or `onprem`.

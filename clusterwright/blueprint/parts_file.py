@@ -25,7 +25,7 @@ FACTS: Mapping[str, tuple[str, str, float]] = {
     PRICE: ("price", "USD", 1e8),
 }
 COLUMNS = (PART, LIKE, NAME, *FACTS, DAY, "note")
-#: First words of columns that measure something; with another unit they are told by name.
+#: First words of columns that measure something; with another unit they are reported by name.
 _MEASURED = {
     "power": "power_max_w",
     "watts": "power_max_w",

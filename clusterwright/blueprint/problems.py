@@ -7,7 +7,7 @@ from clusterwright.errors import EXIT_BAD_INPUT, ClusterwrightError, shortened
 Path = tuple[str | int, ...]
 #: What to do where nothing better is known.
 LOOK_IT_UP = "clusterwright schema describes every key and what it takes"
-#: Of a line of the source, this many columns are shown, from so many before the place that is meant.
+#: Of a line of the source, this many columns are shown, from this many before the place that is meant.
 _COLUMNS, _BEFORE = 300, 60
 #: A file of another kind has a problem in every line.
 _MOST_SHOWN = 50

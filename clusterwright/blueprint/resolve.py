@@ -24,7 +24,7 @@ from clusterwright.catalog.records import Catalogue, Model
 from clusterwright.catalog.storage import storage_levels
 from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FACT_MISSING
 
-#: So many reasons are shown where nothing of a choice can be used.
+#: This many reasons are shown where nothing of a choice can be used.
 _REASONS = 4
 
 

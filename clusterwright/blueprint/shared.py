@@ -1,6 +1,6 @@
 """A blueprint with `workloads`: several workloads that share a target, each of them read as a blueprint of its own.
 
-What stands beside `workloads` (targets, economics, site, ...) is of all of them, what stands in an entry of that one.
+What is beside `workloads` (targets, economics, site, ...) is of all of them, what is in an entry of that one.
 Problems keep the place in the one file.
 """
 
@@ -28,7 +28,7 @@ _KEY = "workloads"
 _LISTED = re.compile(r"^workloads\s*:", re.MULTILINE)
 
 
-#: Sections of an entry, and those of them that cannot stand beside `workloads`.
+#: Sections of an entry, and those of them that cannot be beside `workloads`.
 _OF_ENTRY = tuple(name for name in SharedWorkload.model_fields if name not in Schedule.model_fields)
 _COMMON = tuple(name for name in Blueprint.model_fields if name not in _OF_ENTRY)
 _WORK = ("runs", "runs_per_month", "utilisation")
@@ -155,7 +155,7 @@ def load_shared(path: Path, overrides: tuple[str, ...] = ()) -> SharedBlueprint:
 
 
 def with_values(member: Member, values: Mapping[tuple[str, ...], Any]) -> LoadedBlueprint:
-    """Return the blueprint of a member with other values, which stand nowhere in the file.
+    """Return the blueprint of a member with other values, which are nowhere in the file.
 
     Args:
         member: the workload.
@@ -198,7 +198,7 @@ def _with_work(member: Member) -> Member:
 
 
 def runs_of(schedule: Schedule, months: float) -> float:
-    """Return the runs of a workload in so many months: one in each of its hours, or as many as are given.
+    """Return the runs of a workload in a given number of months: one in each of its hours, or as many as are given.
 
     >>> runs_of(Schedule.model_validate({"name": "weekly", "hours": {"days": ["saturday"], "hours": 6}}), 36.0)
     156.0
@@ -225,7 +225,7 @@ def _override(value: dict[str, Any], entries: list[dict[str, Any]], text: str) -
 
 
 def _of_form(value: dict[str, Any], entries: list[dict[str, Any]]) -> Iterator[Problem]:
-    """Yield sections that stand at the wrong level, and work that the schedule gives."""
+    """Yield sections that are at the wrong level, and work that the schedule gives."""
     for name in value:
         if name in _OF_ENTRY:
             yield _problem((name,), f"{name} is of one workload", "move it into an entry of workloads")

@@ -1,4 +1,4 @@
-"""When a blueprint's GPU nodes are to be stopped, held against what the watchdogs of the stacks can do."""
+"""When a blueprint's GPU nodes are to be stopped, compared with what the watchdogs of the stacks can do."""
 
 from dataclasses import dataclass
 

@@ -19,13 +19,13 @@ FORMULA_STARTS = ("=", "+", "-", "@")
 _OTHER_ENDS = re.compile("[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 #: A bill of 10,000 lines has 2 MB.
 MOST_BYTES = 20_000_000
-#: Problems told at once; a file of another kind has one in every line.
+#: Problems reported at once; a file of another kind has one in every line.
 _MOST = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """One cell's text, blanks around it gone and those within it single, and where it stands."""
+    """One cell's text, blanks around it gone and those within it single, and where it is."""
 
     text: str
     position: Position
@@ -144,7 +144,7 @@ def _controlling(cells: Sequence[Cell]) -> Iterator[Problem]:
 
 
 def _places(line: str, number: int, delimiter: str, cells: int) -> list[Position]:
-    """Return where each cell of a line stands; at the line's start if a quoted cell went over several lines."""
+    """Return where each cell of a line is; at the line's start if a quoted cell went over several lines."""
     starts, quoted = [0], False
     for index, letter in enumerate(line):
         if letter == '"':

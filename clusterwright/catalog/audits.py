@@ -32,7 +32,7 @@ _BOUNDS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlacedClaim:
-    """A claim, where it stands, and its value in SI units."""
+    """A claim, where it is, and its value in SI units."""
 
     claim: Claim
     place: str

@@ -42,7 +42,7 @@ class CapacityObject:
     note: str = ""
 
     def lasts(self, days: float) -> int | None:
-        """Return the shortest time, in whole days, that it can be had for and that covers so many days.
+        """Return the shortest time, in whole days, that it can be had for and that covers a given number of days.
 
         None where it cannot be had for so long. Without a rule of its own it lasts as long as is asked for.
         """

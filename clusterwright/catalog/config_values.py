@@ -96,7 +96,7 @@ class ConfigValues:
 
 
 def shown(value: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a value as it stands in the file, cut where it is long."""
+    """Return a value as it is in the file, cut where it is long."""
     if isinstance(value, int) and abs(value) > MAX_COUNT:
         return "a number beyond 2^30"
     text = json.dumps(value, ensure_ascii=True)
@@ -107,7 +107,7 @@ def read(path: Path) -> ConfigValues:
     """Read a `config.json`.
 
     Raises:
-        InputError: it is not a regular file, too large, not UTF-8, not JSON, or not one JSON object; keys that stand
+        InputError: it is not a regular file, too large, not UTF-8, not JSON, or not one JSON object; keys that are
             twice and NaN are not JSON here.
     """
     name = str(path)

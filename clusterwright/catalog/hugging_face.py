@@ -62,7 +62,7 @@ def model_from_config(path: Path) -> Model:
     known: dict[str, int] = {}
     for name in ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_hidden", "vocab"):
         known[name] = count(config, row[name], known) or 1
-    # What a wrong size would contradict is not told: a stand-in for it is in none of the file's lines.
+    # What a wrong size would contradict is not given: a stand-in for it is in none of the file's lines.
     config.raise_faults()
     max_context = count(config, row["max_context"], known)
     fields = known | _fields(config, row, known, max_context)

@@ -9,7 +9,7 @@ class NodeNetwork:
 
     Attributes:
         leaf_gpus: accelerators below one leaf of each rail; spine_gpus: below one set of spines; None where the network
-            is not told, and then not oversubscribed either.
+            is not given, and then not oversubscribed either.
         leaf_oversubscription, spine_oversubscription: downlinks over uplinks of a leaf and of a spine, at least 1.
         in_network: switches of the network reduce (InfiniBand SHARP); in_domain: those of the scale-up domain (NVLink
             SHARP).

@@ -1,4 +1,4 @@
-"""What stands where in a system that is a whole rack, by rack unit."""
+"""What is where in a system that is a whole rack, by rack unit."""
 
 import csv
 from dataclasses import dataclass

@@ -132,7 +132,7 @@ class Model:
         learned_positions: rows of a learned position table (0 for rotary or ALiBi).
         linear_biases, norm_biases: whether linear layers and norms carry bias vectors.
         qkv_biases: whether only the query, key and value projections carry them.
-        norms_per_layer: norms over the hidden width in each layer; one more stands after the last layer.
+        norms_per_layer: norms over the hidden width in each layer; one more is after the last layer.
         head_norms: whether queries and keys are normalised per head (a weight of `head_dim` each).
         extra_parameters: what the fields above do not describe (token types, pooler, attention sinks, output bias).
         causal: a token attends to those before it, not to the whole sequence as in an encoder.

@@ -18,7 +18,7 @@ from clusterwright.errors import UnitError
 #: Values that say on purpose that there is no number.
 ABSENT = ("not supported", "unknown")
 
-#: Name of the quantity in a field, most specific first: where in the name it stands, and its kind.
+#: Name of the quantity in a field, most specific first: where in the name it is, and its kind.
 _KINDS_BY_NAME = (
     (re.compile(r"_bytes_per_s(_|$)"), units.BANDWIDTH),
     (re.compile(r"_flop_per_s$"), units.FLOP_RATE),
@@ -37,7 +37,7 @@ _TRUTH = {"yes": True, "no": False}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One line of a table: where it stands, and its cells by column (empty cells left out)."""
+    """One line of a table: where it is, and its cells by column (empty cells left out)."""
 
     file: str
     line: int

@@ -44,7 +44,7 @@ class TpuSlice:
         return None if edges[-1] > self.longest_edge else "x".join(str(edge) for edge in edges)
 
     def nearest(self, chips: int, *, most: int) -> tuple[int | None, int | None]:
-        """Return the largest slice of at most so many chips and the smallest of at least so many, up to `most`."""
+        """Return the largest slice of at most this many chips and the smallest of at least this many, up to `most`."""
         sizes = self.sizes(most)
         below = max((size for size in sizes if size <= chips), default=None)
         above = min((size for size in sizes if size >= chips), default=None)

@@ -64,7 +64,7 @@ def plan(
 
 
 def warned(loaded: LoadedBlueprint, warnings: tuple[Finding, ...]) -> BlueprintError:
-    """Return what shows warnings where they stand in the blueprint; it is not raised."""
+    """Return what shows warnings where they are in the blueprint; it is not raised."""
     return loaded.error(
         tuple(
             Problem(path=item.path, message=item.message, help=item.help, id=item.id, warning=True) for item in warnings

@@ -112,7 +112,7 @@ def _on_terminal(text: str) -> str:
 def _around_caret(source: str, caret: str) -> tuple[str, str]:
     """Return a line of a file and the caret below it, cut to the part around the caret that the terminal has room for.
 
-    A quarter of the room is for what stands before the caret.
+    A quarter of the room is for what is before the caret.
     """
     gutter = source.index("| ") + 2
     text, first, marked = source[gutter:], caret.index("^") - gutter, caret.count("^")

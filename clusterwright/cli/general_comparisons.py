@@ -23,7 +23,7 @@ def compare(
         blueprint: whose day of prices holds; None for the newest.
         set_values: replaced in the blueprint.
         as_of: day of prices, wins over the blueprint's.
-        scenarios: price for performance, calculated anew.
+        scenarios: price for performance, calculated again.
         one_node: the breakeven of one node.
         other: whether another kind or form is asked for, which goes with neither.
         as_json: print JSON.

@@ -116,7 +116,7 @@ def compare(
     draws: Annotated[int, typer.Option(min=1, max=1_000_000, help="--finance: draws of the assumptions")] = 10_000,
     seed: Annotated[int, typer.Option(help="--finance: of the draws")] = 20261121,
     scenarios: Annotated[
-        bool, typer.Option("--scenarios", help="price for performance: a guide's table, calculated anew")
+        bool, typer.Option("--scenarios", help="price for performance: a guide's table, calculated again")
     ] = False,
     one_node: Annotated[
         bool, typer.Option("--one-node", help="'breakeven in 6 to 12 months', at documented prices")

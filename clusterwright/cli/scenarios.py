@@ -22,7 +22,7 @@ _PLAIN, _WHOLE = 10.0, 1000.0
 
 
 def show(as_of: dt.date | None, *, as_json: bool) -> int:
-    """Print every scenario, calculated anew; return the exit code.
+    """Print every scenario, calculated again; return the exit code.
 
     Args:
         as_of: day whose prices hold; the newest of the price book if None.

@@ -20,7 +20,7 @@ _SCHEMA_LINE = f"# yaml-language-server: $schema=./{SCHEMA_FILE}\n"
 def init(kind: str, output: Path | None) -> None:
     """Write (or print) a commented blueprint of a kind, and beside it the schema that its first line names.
 
-    A schema that stands there already stays as it is.
+    A schema that is there already stays as it is.
 
     Raises:
         InputError: no such kind, or a file exists or cannot be written.

@@ -96,7 +96,7 @@ def _services(space: Space, *, as_json: bool, every: bool, files: tuple[Path | N
 
 
 def check_lines(space: Space) -> None:
-    """Refuse a chart of more lines than can be told apart, before the work.
+    """Refuse a chart of more lines than can be distinguished, before the work.
 
     Raises:
         InputError: there are more.

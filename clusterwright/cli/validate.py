@@ -55,7 +55,7 @@ def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -
 def calibrate(paths: Sequence[Path], output: Path, *, anew: bool, models: Path | None = None) -> int:
     """Write a calibration from measured runs, files of `clusterwright probe`, or both; return the exit code.
 
-    The effects of runs are those that remain with the measured numbers. Measurements of serving, told by their header,
+    The effects of runs are those that remain with the measured numbers. Serving measurements, known by their header,
     adjust the engine of serving.
 
     Raises:

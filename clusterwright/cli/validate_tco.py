@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
     """Run published cases and print their figures; return the exit code, 1 where a figure differs.
 
-    A file that cannot be read, or is no case, is told on stderr (and in JSON); the others are run.
+    A file that cannot be read, or is no case, is reported on stderr (and in JSON); the others are run.
 
     Args:
         paths: of the files; a folder stands for the `.yaml` files in it.

@@ -1,6 +1,6 @@
 """Which change of a blueprint causes how much: the plan made again with one change at a time.
 
-What the changes do together and not alone (a larger model on dearer nodes) is left over, and told as such.
+What the changes do together and not alone (a larger model on dearer nodes) is left over, and reported as such.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from clusterwright.errors import ClusterwrightError
 from clusterwright.plan.record import Option, Plan
 
-#: So many changes are tried alone; with more, the changes of a section are tried together.
+#: This many changes are tried alone; with more, the changes of a section are tried together.
 MOST = 6
 #: Keys that no number depends on.
 _WORDS = ("name", "description")
@@ -40,7 +40,7 @@ class Cause:
     Attributes:
         path: dotted, of the key, or of the section whose changes were tried together.
         before, after: values as text, empty for a section; None where the key is absent.
-        effects: by target that both plans have; empty where `reason` says why the change cannot stand alone.
+        effects: by target that both plans have; empty where `reason` says why the change cannot be alone.
     """
 
     path: str
@@ -57,7 +57,7 @@ class Causes:
     Attributes:
         alone: each change on the blueprint before.
         left: of the whole difference, what no change causes alone: their interaction.
-        reason: why nothing could be told apart, else empty.
+        reason: why nothing could be distinguished, else empty.
     """
 
     alone: tuple[Cause, ...] = ()
@@ -163,7 +163,7 @@ def _less(after: float | None, before: float | None) -> float | None:
 
 
 def _left(whole: Effect, alone: tuple[Cause, ...]) -> Effect:
-    """Return what the changes do together beyond what each does alone; a change that cannot stand alone is in it."""
+    """Return what the changes do together beyond what each does alone; a change that cannot be alone is in it."""
     mine = [effect for cause in alone for effect in cause.effects if effect.target == whole.target]
     return Effect(
         target=whole.target,

@@ -1,7 +1,7 @@
 """Bands of predictions: what left-out rows are off by, by level, metric and kind of configuration.
 
 Rows of a pair, an accelerator or a model err together, so that the quantiles of those that were left out are too narrow
-for the next one. Each group of rows is therefore held against the band that the other groups give, and all bands of a
+for the next one. Each group of rows is therefore compared with the band that the other groups give, and all bands of a
 kind are widened until four fifths of such rows lie inside (cross-conformal prediction: Vovk 2015, Cross-conformal
 predictors, section 3, by groups).
 """

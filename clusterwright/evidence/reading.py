@@ -1,4 +1,4 @@
-"""A CSV file of measurements of one of several kinds, told apart by header: its rows, and what is wrong with others."""
+"""A CSV file of measurements of one of several kinds, separated by header: its rows, and what is wrong with others."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A file of measured runs as cells: what is missing, mistyped or impossible is told with row and column."""
+"""A file of measured runs as cells: what is missing, mistyped or impossible is reported with row and column."""
 
 import csv
 import io

@@ -57,7 +57,7 @@ class OnPremDesign:
         return self.inventory.system
 
     def node(self, catalogue: Catalogue) -> System:
-        """Return the system with what the buyer told of it."""
+        """Return the system with what the buyer stated."""
         return as_told(catalogue.systems[self.system], self.rules.node)
 
     @property
@@ -186,7 +186,7 @@ def most_nodes(
 
     Args:
         system: to buy.
-        storage: that stands beside them.
+        storage: that is beside them.
         site: limits of racks and hall.
         catalogue: facts.
         rules: as for the design.

@@ -1,4 +1,4 @@
-"""What an on-premises cluster consists of, in counts and as named devices; where it stands comes later."""
+"""What an on-premises cluster consists of, in counts and as named devices; where it is comes later."""
 
 from dataclasses import dataclass, replace
 from math import ceil
@@ -28,7 +28,7 @@ from clusterwright.sizing.records.run import StorageNeed
 #: Storage adapters of the systems stop at this rate where compute ports are faster.
 STORAGE_PORT_BYTES_PER_S = 50e9
 INBAND_SWITCH = "sn4600c"
-#: The same product as the leaves, so that one spare serves both; a firewall of the site may stand behind it.
+#: The same product as the leaves, so that one spare serves both; a firewall of the site may be behind it.
 BORDER_SWITCH = "sn4600c"
 #: Transceiver of a link to the users' network: single-mode, since the way to it is not known.
 UPLINK_TRANSCEIVER, UPLINK_FIBRE = "qsfp28-cwdm4", "lc-duplex-smf"

@@ -7,7 +7,7 @@ from clusterwright.catalog.records import System
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeFacts:
-    """Facts of one node as told by the buyer; None where the catalogue's holds."""
+    """Facts of one node as stated by the buyer; None where the catalogue's holds."""
 
     power_w: float | None = None
     height_u: float | None = None
@@ -15,7 +15,7 @@ class NodeFacts:
 
 
 def as_told(system: System, facts: NodeFacts) -> System:
-    """Return a system with what the buyer told of it."""
+    """Return a system with what the buyer stated."""
     return replace(
         system,
         power_max_w=system.power_max_w if facts.power_w is None else facts.power_w,
@@ -25,7 +25,7 @@ def as_told(system: System, facts: NodeFacts) -> System:
 
 
 def told_note(system: System, facts: NodeFacts) -> str | None:
-    """Return what the buyer told instead of the catalogue, None if nothing."""
+    """Return what the buyer stated instead of the catalogue, None if nothing."""
     rows = (
         ("power", facts.power_w, system.power_max_w, "W"),
         ("height", facts.height_u, system.height_u, "U"),

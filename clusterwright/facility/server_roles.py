@@ -21,7 +21,7 @@ def server_roles(servers: Sequence[str], *, scheduler: str) -> tuple[ServerRole,
     """Return the roles of the management servers, each server in one.
 
     Args:
-        servers: names in order; they stand on the two sides in turn.
+        servers: names in order; they are on the two sides in turn.
         scheduler: `slurm` or `kubernetes`.
     """
     if scheduler == "kubernetes":

@@ -23,7 +23,7 @@ TRAY_GAP_M = 0.2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowLayout:
-    """Where racks stand, for cable lengths. Distances in m.
+    """Where racks are, for cable lengths. Distances in m.
 
     Rows stand back to back in pairs: rows 0 and 1 share a hot aisle, rows 1 and 2 a cold one, and so on.
 
@@ -33,7 +33,7 @@ class RowLayout:
         cold_aisle_m, hot_aisle_m: between fronts and between backs.
         tray_height_m: overhead tray above the floor; base_height_m: of the lowest rack unit.
         slack_m: for both ends of a cable together.
-        switch_racks: where racks without compute nodes stand, as `placement` names it.
+        switch_racks: where racks without compute nodes are, as `placement` names it.
     """
 
     racks_per_row: int = 20
@@ -221,7 +221,7 @@ class DesignRules:
     network: SiteNetwork = field(default_factory=SiteNetwork)
 
     def servers_for(self, hosts: int) -> int:
-        """Return the management servers of a cluster: two controllers and a login machine for every so many nodes.
+        """Return the management servers of a cluster: two controllers and a login machine for every few nodes.
 
         >>> [DesignRules().servers_for(hosts) for hosts in (7, 127, 257, 12_288)]
         [4, 4, 5, 98]

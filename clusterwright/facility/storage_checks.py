@@ -1,4 +1,4 @@
-"""Rules of thumb held against a storage design: the size of the data set, and what one node can draw."""
+"""Rules of thumb compared with a storage design: the size of the data set, and what one node can draw."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ NODE_BYTES_PER_S = 40e9
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TierJudgement:
-    """The rule of thumb for a data set, held against what is planned.
+    """The rule of thumb for a data set, compared with what is planned.
 
     Attributes:
         tier: the rule; gives_bytes_per_s: of one node's drives, or of shared storage, by its scope; None is unknown.
@@ -71,7 +71,7 @@ def storage_warnings(inventory: Inventory) -> list[Finding]:
     """Return what may go wrong with shared storage and is no error.
 
     `STO006`: the rule of thumb for such a data set asks for more bandwidth than is bought. `STO007`: a node draws less
-    of the storage network than NVIDIA asks for. Only storage that a blueprint speaks of is held against them.
+    of the storage network than NVIDIA asks for. Only storage that a blueprint speaks of is compared with them.
 
     Args:
         inventory: with shared storage and its network.

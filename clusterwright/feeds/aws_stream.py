@@ -30,9 +30,9 @@ OFFER_COLUMNS = {
     "marketoption": False, "operation": False, "usagetype": False, "transfertype": False, "filesystemtype": False,
     "storagetype": False, "throughputcapacity": False,
 }  # fmt: skip
-#: Those that a file with instances has to have beside: without one of them another product could not be told apart.
+#: Those that a file with instances has to have beside: without one of them another product could not be distinguished.
 INSTANCE_COLUMNS = (*_LINUX, "regioncode")
-#: Brackets that are open at once; some may stand in texts.
+#: Brackets that are open at once; some may be in texts.
 _MOST_DEPTH = 2_000
 T = TypeVar("T")
 _RATES = (
@@ -44,7 +44,7 @@ _RATES = (
 def offer_table(document: Path, table: Path, *, instance_types: frozenset[str]) -> Path:
     """Write the rows of an offer file in JSON that can be prices to a table with `OFFER_COLUMNS`, and return it.
 
-    The file is read once for its products and once for each kind of terms, since any of them may stand first.
+    The file is read once for its products and once for each kind of terms, since any of them may be first.
 
     Args:
         document: the offer file.

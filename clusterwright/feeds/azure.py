@@ -1,7 +1,7 @@
 """Azure's Retail Prices API: public, paged, all regions in one list.
 
 The list has 130,000 virtual machine prices in pages of 100 to 1,000, so that only sizes of the catalogue are asked for.
-Values in its filter are told apart by case. Prices of the commitments stand in it too: savings plans only in the
+Values in its filter are distinguished by case. Prices of the commitments stand in it too: savings plans only in the
 preview version of the interface.
 """
 

@@ -137,7 +137,7 @@ def fetch_feed(
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Give a folder that is gone afterwards; a disk that is full is told."""
+    """Give a folder that is gone afterwards; a disk that is full is reported."""
     try:
         with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
             yield Path(folder)

@@ -46,7 +46,7 @@ def read_page(path: Path, shape: Shape) -> Any:  # noqa: ANN401 - JSON
         shape: what it has to be.
 
     Raises:
-        FeedError: it is truncated, in another encoding, or of another shape; what is wrong is told.
+        FeedError: it is truncated, in another encoding, or of another shape; what is wrong is reported.
     """
     try:
         if path.stat().st_size > MOST_PAGE_BYTES:

@@ -35,7 +35,7 @@ NUMBERS = ("amount", "gpu_count", "tier_start")
 DAYS = ("effective_from", "effective_to")
 #: No list that people keep is larger: it is held in memory.
 MOST_BYTES = 64_000_000
-#: Errors told at once; a file of another kind has one in every line.
+#: Errors reported at once; a file of another kind has one in every line.
 MOST_ERRORS = 20
 
 
@@ -52,7 +52,7 @@ def read_quotes(path: Path) -> Quotes:
     """Return the lines of a list of quotes, without those that nobody filled in: no amount and no day.
 
     Raises:
-        InputError: the file cannot be read, lacks columns, or has wrong cells; every one is told with line and column.
+        InputError: the file cannot be read, lacks columns, or has wrong cells; every one is named by line and column.
     """
     text = read_text(
         path, most_bytes=MOST_BYTES, what="a list of quotes", advice="give a CSV file (CSV UTF-8) of quotes"

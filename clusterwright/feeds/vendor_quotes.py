@@ -1,6 +1,6 @@
 """A bill of materials as a vendor sends it back: its quote columns, read and checked cell by cell.
 
-A quote is used or refused, never passed over: what is wrong with a line is told with its place, all lines at once.
+A quote is used or refused, never passed over: what is wrong with a line is reported with its place, all lines at once.
 """
 
 import math
@@ -53,7 +53,7 @@ class VendorQuotes:
     """The quotes of a file.
 
     Attributes:
-        table: where they stand.
+        table: where they are.
         prices: one per quoted part; problems: what is wrong with lines by themselves.
         rows: the quoted lines.
     """

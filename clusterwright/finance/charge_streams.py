@@ -33,7 +33,7 @@ class Stream:
 
 
 def streams(account: Account, money: Ledger) -> Iterator[Stream]:
-    """Give the rows of each line apart: those of a month with one name are told apart by their amounts.
+    """Give the rows of each line apart: those of a month with one name are distinguished by their amounts.
 
     Args:
         account: what is billed.

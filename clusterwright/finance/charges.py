@@ -73,7 +73,7 @@ def charges(plan: Plan, money: Ledger, found: Finances | None = None) -> tuple[C
 
     - What is rented by use is effective when it is billed.
     - What is bought is a purchase with no effective cost, spread evenly from then to the end of the horizon; so is a
-      commitment, over all of it, with the hours that nobody uses told apart.
+      commitment, over all of it, with the hours that nobody uses distinguished.
     - What is received (resale) is a credit of its month.
 
     Args:

@@ -1,4 +1,4 @@
-"""A guide's table of price for performance by scenario, calculated anew from prices in force and dense peaks.
+"""A guide's table of price for performance by scenario, calculated again from prices in force and dense peaks.
 
 Nothing of what the guide prints goes into a calculation: its winners and figures only stand beside ours.
 """
@@ -15,7 +15,7 @@ from clusterwright.finance.scenario_measures import MEASURES, Entry, Market
 from clusterwright.pricing.book import PriceBook
 
 TABLE = "tco/scenarios.csv"
-#: Accelerators that the guide compares; what else is cheaper is told apart.
+#: Accelerators that the guide compares; what else is cheaper is distinguished.
 COMPARED = (
     "h100-sxm-80gb", "h100-pcie-80gb", "h200-sxm-141gb", "b200-sxm-180gb", "b100-sxm-192gb", "gb200-186gb",
     "a100-sxm-80gb", "mi300x-192gb", "gaudi3-128gb", "l40s-48gb",

@@ -30,7 +30,7 @@ def placing(loaded: LoadedBlueprint) -> Iterator[None]:
 def placed(
     loaded: LoadedBlueprint, findings: tuple[Finding, ...], *, exit_code: int = EXIT_RULE_FAILED
 ) -> BlueprintError:
-    """Return the error that shows failed rules where they stand in the blueprint."""
+    """Return the error that shows failed rules where they are in the blueprint."""
     return loaded.error(
         tuple(Problem(path=item.path, message=item.message, help=item.help, id=item.id) for item in findings),
         exit_code=exit_code,

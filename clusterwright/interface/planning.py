@@ -172,7 +172,7 @@ def validate(
 
 
 def decide_values(loaded: LoadedBlueprint, values: dict[str, Any], facts: Facts) -> PlanResult:
-    """Return the plan of a blueprint with other values, of which nothing stands in a file.
+    """Return the plan of a blueprint with other values, of which nothing is in a file.
 
     Args:
         loaded: the blueprint, whose files (models, parts) the values may name too.

@@ -20,7 +20,7 @@ def everything(plan: Plan, facts: Facts, *, pdf: bool = False, progress: Progres
         plan: the decision.
         facts: that it was made with.
         pdf: print the drawings and the report too.
-        progress: told what is being done.
+        progress: called with what is being done.
 
     Raises:
         ClusterwrightError: the drawings cannot be printed.

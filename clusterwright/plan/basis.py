@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 #: Share of the dollars that documents, quotes or the blueprint must give, below which an answer is indicative.
 DOCUMENTED = 0.8
-#: Age in days, a year, above which the dollars of a price are told as old.
+#: Age in days, a year, above which the dollars of a price are reported as old.
 OLD_DAYS = 365
 
 

@@ -38,7 +38,7 @@ def bounds_of(asked: Sizes | None, *, most: int | None, counts: tuple[int, ...] 
 def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None, str]:
     """Return the largest cluster that a target may have, and what sets the limit; None and nothing without a limit.
 
-    A limit is set by the blueprint (`max_nodes`), by the hall that owned nodes stand in, by the placement that keeps
+    A limit is set by the blueprint (`max_nodes`), by the hall that owned nodes are in, by the placement that keeps
     rented nodes close, or by the capacity block or request that they come from.
     """
     asked = getattr(blueprint.targets, target.target)

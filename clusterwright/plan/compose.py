@@ -267,7 +267,7 @@ def option(
 
 
 def _rented_for(seconds: float | None, target: str, *, unit_s: float) -> float | None:
-    """Return a time after which rented nodes stop, in units of so many seconds; None for what is owned."""
+    """Return a time after which rented nodes stop, in units of a given number of seconds; None for what is owned."""
     return None if seconds is None or target not in CLOUDS else seconds / unit_s
 
 

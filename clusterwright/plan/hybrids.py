@@ -42,7 +42,7 @@ def mixed(section: TcoSection, economics: Economics, found: Sequence[Offer], cos
 
     Of the owned cluster's nodes a share is bought, in whole nodes. They do `share x their utilisation / utilisation of
     the whole cluster` of the first year's work, all of it at most, and no more when the work grows (unless `expand`
-    buys more of them); the rest is rented by the hour. What stands between runs is rented for the share of the nodes
+    buys more of them); the rest is rented by the hour. What is between runs is rented for the share of the nodes
     that is not owned. Until delivery everything is rented.
 
     Args:

@@ -7,7 +7,7 @@ from clusterwright.plan.record import NearMiss, Plan
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.records.point import SizedPoint
 
-#: A size that needs at most this much longer than the goal is worth a word, and so many of one target are.
+#: A size that needs at most this much longer than the goal is worth a word, and this many of one target are.
 LATE_SHARE = 0.1
 MOST = 2
 

@@ -18,9 +18,9 @@ from clusterwright.tco.records import Candidate
 from clusterwright.tco.values import Parameter
 from clusterwright.units import percent
 
-#: Stands in a key between a target and hardware that is not the target's first choice.
+#: Separator in a key between a target and hardware that is not the target's first choice.
 HARDWARE = ":"
-#: Other hardware of a target that is compared: the cheapest so many.
+#: Other hardware of a target that is compared: the cheapest this many.
 _MOST_OTHERS = 8
 #: Why a price alone is no way to do the work.
 _NO_CAPACITY = "no capacity of a blueprint is paid so: nothing plans it"
@@ -222,7 +222,7 @@ def _offer(size: _Sized, candidate: Candidate, note: str = "") -> Offer:
 
 
 def _owned(size: _Sized, places: Mapping[str, tuple[Parameter, ...]]) -> list[Offer]:
-    """Return a size that is bought, in each of the places where it may stand."""
+    """Return a size that is bought, in each of the places where it may be."""
     plain = _candidate(size, size.key, None)
     return [_offer(size, replace(plain, key=f"{size.key}/{name}", given=given)) for name, given in places.items()] or [
         _offer(size, plain)

@@ -10,7 +10,7 @@ from clusterwright.units import SECONDS_PER_DAY
 
 #: The rule's id: it speaks of the data of prices, not of anything that is wrong with a blueprint.
 OLD_PRICES = "TCO002"
-#: So many of the oldest prices are named; the bill of the report has the day of every price.
+#: This many of the oldest prices are named; the bill of the report has the day of every price.
 _NAMED = 4
 
 

@@ -232,7 +232,7 @@ class Hardware:
             for all that were compared, where it is owned; None where it is unknown.
         reason: why it was not chosen; empty for the chosen one.
         bill: of that size; gpus_per_node: of it; goodput, kept_goodput, spot_goodput, booked: as in `Option`. None
-            where there is no size, and for the chosen one, which stands in the option itself.
+            where there is no size, and for the chosen one, which is in the option itself.
     """
 
     name: str
@@ -533,7 +533,7 @@ class Plan:
         quotes: prices of vendors, and of the user's own parts, that parts were priced with.
         own_facts: facts of the user in the place of the catalogue's.
         tco: tax, delivery, financing of the blueprint, for the views of finance.
-        software: what stands on the nodes of each option, in their order; without those that no set is known for.
+        software: what is on the nodes of each option, in their order; without those that no set is known for.
     """
 
     schema: Literal[1]
@@ -592,7 +592,7 @@ class Plan:
         return known.get(key)
 
     def software_of(self, target: str) -> Software | None:
-        """Return what stands on the nodes of a target, None where no set is known."""
+        """Return what is on the nodes of a target, None where no set is known."""
         return next((found for found in self.software if found.target == target), None)
 
     def option(self, target: str) -> Option | None:

@@ -84,10 +84,10 @@ def not_counted(*, kind: str, owned: bool, rented: bool, given: Collection[str])
     """Return what the dollars leave out, as `item: why`, for the kinds of option that a plan has.
 
     Args:
-        kind: of the workload; a row of its own stands in the place of the row for any kind.
+        kind: of the workload; a row of its own is in the place of the row for any kind.
         owned: whether an option is owned.
         rented: whether an option is rented.
-        given: parameters of the cash flow that are counted; an item that one of them counts is told by what is left of
+        given: parameters of the cash flow that are counted; an item that one of them counts is named by what is left of
             it, if anything is (`tco/not_counted.csv`: `counted_by`, `rest`).
     """
     wanted = {"all"} | ({"owned"} if owned else set()) | ({"rented"} if rented else set())

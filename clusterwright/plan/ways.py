@@ -50,7 +50,7 @@ def counted_ways(plan: Plan, found: Sequence[Offer], book: PriceBook) -> Counted
 def ranking(plan: Plan, book: PriceBook, *, max_age_s: float) -> tuple[Alternative, ...]:
     """Return every way to do a plan's work with a known cost, those that can be the answer first.
 
-    Each group stands by present value. A plan's option of which no cost is known is among those that are not ranked.
+    Each group is by present value. A plan's option of which no cost is known is among those that are not ranked.
 
     Args:
         plan: with its options.

@@ -1,4 +1,4 @@
-"""Keys of a blueprint that change nothing with what stands beside them: a warning each."""
+"""Keys of a blueprint that change nothing with what is beside them: a warning each."""
 
 from collections.abc import Iterator, Sequence
 

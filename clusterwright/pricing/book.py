@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _POINT_FIELDS = tuple(field.name for field in fields(PricePoint))
-#: Up to so many products are picked out while prices are read; of more, prices are joined afterwards.
+#: Up to this many products are picked out while prices are read; of more, prices are joined afterwards.
 FEW_PRODUCTS = 40
 _ONE_THREAD = "set threads = 1"
 _PRODUCTS = "create or replace temp table gpu_product as {}"

@@ -41,7 +41,7 @@ class Document:
         paths: files that hold it, several if it came in pages.
         feed: what it is, for example `aws-offer`; source: id of `pricing/sources.csv`, or the feed again.
         url: where it came from; fetched_at: when, with a time zone; published_on: by its own words.
-        is_hand_kept: a list that people keep, which may be dated anew without a look at the prices.
+        is_hand_kept: a list that people keep, which may be dated again without a look at the prices.
         digest: SHA-256 of the files one after the other and their bytes, where that was found out already.
     """
 

@@ -74,7 +74,7 @@ def write_lines(
         f"{_identifier(found[name])} as {name}" if name in found else f"'' as {name}" for name in columns
     )
     kept = table.with_name(table.name + ".lines")
-    # No cell that is looked for stands in the first column, so that the comma before it may be part of what is.
+    # No cell that is looked for is in the first column, so that the comma before it may be part of what is.
     opening = (f",{_QUOTED}" if plain_name(header[0]) == "sku" else _QUOTED) if is_quoted else ""
     pattern = _pattern(opening, cells, endings)
     with _connection() as connection:
@@ -93,7 +93,7 @@ def write_lines(
 
 
 def _pattern(opening: str, cells: Sequence[str], endings: Sequence[str]) -> str:
-    """Return what lines are searched for; `opening` is what stands before each cell, empty where that differs.
+    """Return what lines are searched for; `opening` is what is before each cell, empty where that differs.
 
     Where all of it begins in one way the search leaps from one cell to the next, twice as fast.
     """
@@ -156,7 +156,7 @@ def _rows_written(
 
 
 def _header(document: Path, first_line: int) -> tuple[list[str], bool]:
-    """Return the names of the columns, each once, and whether they stand in quotes."""
+    """Return the names of the columns, each once, and whether they are in quotes."""
     try:
         with document.open("rb") as file:
             start = file.read(_HEADER_BYTES)
@@ -195,7 +195,7 @@ def _check_end(document: Path, header: Sequence[str], *, is_quoted: bool) -> Non
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of which none stands twice, as DuckDB tells columns apart: without regard to case."""
+    """Return names of which none is twice, as DuckDB tells columns apart: without regard to case."""
     seen: dict[str, int] = {}
     found = []
     for name in names:

@@ -11,8 +11,8 @@ class QuotedPrice:
         sku: price key of the part; unit: that the price is for, such as `each`.
         usd: price of one unit in USD; price, currency: as quoted.
         usd_per_currency, rate_on: exchange rate and its day (ISO 8601); 1 and empty for USD.
-        vendor, quoted_on: who, and on which day (ISO 8601); lead_time_weeks: None if not told.
-        file, line: where it stands.
+        vendor, quoted_on: who, and on which day (ISO 8601); lead_time_weeks: None if not given.
+        file, line: where it is.
         basis: `documented` for a vendor's quote, `given` for a price that the user puts in.
     """
 
@@ -32,7 +32,7 @@ class QuotedPrice:
 
     @property
     def source(self) -> str:
-        """Who said it and where it stands: `Acme, quotes.csv:12`."""
+        """Who said it and where it is: `Acme, quotes.csv:12`."""
         return ", ".join(word for word in (self.vendor, f"{self.file}:{self.line}") if word)
 
     @property

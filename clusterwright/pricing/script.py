@@ -47,5 +47,5 @@ def with_values(text: str, parameters: Mapping[str, Any]) -> str:
 def script(statements: Sequence[str]) -> str:
     """Return statements as one script, the comment of each in front of it."""
     told = (_HEAD.sub(r"\g<comment>\g<made>\n\g<open>", _NOTE.sub("", text), count=1).strip() for text in statements)
-    # A statement may end in a comment: the semicolon stands on a line of its own.
+    # A statement may end in a comment: the semicolon is on a line of its own.
     return "\n\n".join(f"{text}\n;" for text in told)

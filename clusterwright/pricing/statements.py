@@ -1,4 +1,4 @@
-"""SQL statements, which stand in files of their own."""
+"""SQL statements, which are in files of their own."""
 
 import re
 from functools import cache

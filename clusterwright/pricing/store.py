@@ -293,7 +293,7 @@ def _check_version(connection: "DuckDBPyConnection", place: Path) -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Let a second failure pass, so that the first one is told."""
+    """Let a second failure pass, so that the first one is reported."""
     import duckdb  # noqa: PLC0415
 
     try:

@@ -167,7 +167,7 @@ def worked_share(claims: Sequence[Claim], nodes: int, horizon_months: float) -> 
 
 
 def best_start(claims: Sequence[Claim], hours: int) -> tuple[int, int]:
-    """Return the hour of the week from which most kept nodes are free for so many hours, and how many are."""
+    """Return the hour of the week from which most kept nodes are free for a given number of hours, and how many are."""
     free = np.min([part.free for part in segments(claims) if part.kept] or [np.zeros(HOURS_A_WEEK)], axis=0)
     least = [int(min(free[(start + hour) % HOURS_A_WEEK] for hour in range(hours))) for start in range(HOURS_A_WEEK)]
     most = max(least)

@@ -144,7 +144,7 @@ def gathered(
 def _marked(points: list[SweptPoint]) -> list[SweptPoint]:
     """Mark the points of one scenario that no other one beats in calendar days and cost of the run.
 
-    Rented points are held against rented ones, bought against bought: a share of owning needs the work of a horizon.
+    Rented points are compared with rented ones, bought against bought: a share of owning needs the work of a horizon.
     """
     priced = [
         (point.target == "onprem", point.calendar_days, point.run_usd, index)

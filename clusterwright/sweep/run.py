@@ -41,7 +41,7 @@ def run(
         questions: to be answered.
         jobs: processes; None takes as many as there are cores and questions for, 1 stays in this one.
         dask: address of a Dask scheduler that answers instead, for example `tcp://10.0.0.1:8786`.
-        done: told how many are answered.
+        done: called with how many are answered.
         reach: lists object storage; without it prices there cannot be read.
 
     Raises:

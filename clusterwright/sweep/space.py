@@ -108,7 +108,9 @@ def scenarios(
             found.append(_scenario(loaded, varied, catalogue))
     names = [_read(one, tuple(set_values)).blueprint.name for one in sources] if len(sources) > 1 else []
     if len(set(names)) < len(names):
-        raise InputError("two blueprints have the same name", help="give each its own, so that rows can be told apart")
+        raise InputError(
+            "two blueprints have the same name", help="give each its own, so that rows can be distinguished"
+        )
     return tuple(found)
 
 

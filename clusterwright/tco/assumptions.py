@@ -122,7 +122,7 @@ def _sale_age(economics: Economics, known: Mapping[str, Assumption]) -> float:
 
 
 def _paced(pace: Pace) -> tuple[Parameter, ...]:
-    """Return growth and refresh as they stand in lists of what was used; nothing where neither is given."""
+    """Return growth and refresh as they are in lists of what was used; nothing where neither is given."""
     return tuple(
         _given(key, value, unit)
         for key, value, unit in (

@@ -16,7 +16,7 @@ class Financed:
         kind: `loan`, `operating lease` or `finance lease`.
         financed_usd: what the bank or the lessor pays at the start.
         usd_per_month: each payment; interest_usd: all of them less what they pay back.
-        liability_usd: present value at the financing rate of what is owed at the start, as it stands in the books.
+        liability_usd: present value at the financing rate of what is owed at the start, as it is in the books.
         npv_after_tax_usd: of the option with this financing in the place of paying cash; a cost is positive.
     """
 

@@ -101,7 +101,7 @@ def owned_and_rented(
     """Return the parts of a mix in which nodes that are owned do what they can, and the rest is rented.
 
     share of a month's work that is rented = max(0, work - what is owned can do) / work; before delivery all of it.
-    What stands between runs is rented for the share of the nodes that is not there.
+    What is between runs is rented for the share of the nodes that is not there.
 
     Args:
         owned_key: candidate that is bought.

@@ -26,7 +26,7 @@ class OwnerCost:
             variable ones count for the hours worked.
         paid: one of `PAID`; driver: one of `DRIVERS`.
         multiplier: -1 for what is received or taken off, else a constant of the formula.
-        parameters: keys whose values are multiplied; the source of the last one stands beside the amount.
+        parameters: keys whose values are multiplied; the source of the last one is beside the amount.
     """
 
     number: int

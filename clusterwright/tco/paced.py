@@ -1,4 +1,4 @@
-"""What stands in each month, what is bought and sold when, and what is committed, as rows of a cash flow's tables."""
+"""What is in each month, what is bought and sold when, and what is committed, as rows of a cash flow's tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

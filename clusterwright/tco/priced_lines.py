@@ -132,7 +132,7 @@ def _priced(
 
 
 def _ends(point: PricePoint, term: str, assumption: Assumption | None) -> tuple[float, float]:
-    """Return the cheap and the dear end of a documented price over the price.
+    """Return the low and the high end of a documented price over the price.
 
     What one secondary source of low confidence says that a server costs is the middle of a range or one shop's price:
     it keeps the relative band of the assumption for that part. Rents are what a provider asks of everybody.

@@ -214,7 +214,7 @@ class CandidateCost:
         capex_usd: cash paid at the start for what is bought; 0 for rented targets.
         npv_usd: present value of the horizon's cash flow, a cost being positive.
         *_low, *_high: with every assumption at its cheap end and a run of the shortest time of its band, or with all at
-            the dear end and the longest.
+            the high end and the longest.
         usd_per_gpu_hour: `run_usd` over GPUs times calendar hours of the run.
         runs_in_horizon: runs of this blueprint in the horizon, the same number for all candidates of one call.
         busy_fraction: share of the horizon that these runs take on this cluster.
@@ -281,7 +281,7 @@ class Breakeven:
     Attributes:
         owned_key, rented_key: the two candidates.
         months: when the owner's cumulative cash falls to the renter's and stays below; None if not within the horizon.
-        months_low, months_high: with every assumption at its cheap, or at its dear end.
+        months_low, months_high: with every assumption at its cheap, or at its high end.
         utilisation: share of the horizon (0 to 1) above which owning costs less; None if there is none up to 1.
         reason: why a value is None, else empty.
     """
@@ -299,7 +299,7 @@ class Breakeven:
 class CumulativePoint:
     """Cash spent by a candidate up to the end of a month (month 0 is the purchase), before resale, in USD.
 
-    `usd_low` and `usd_high` take every assumption at its cheap, or at its dear end.
+    `usd_low` and `usd_high` take every assumption at its cheap, or at its high end.
     """
 
     key: str

@@ -17,7 +17,7 @@ from clusterwright.tco.records import (
 )
 
 Row = Mapping[str, Any]
-#: Everything as it is taken to be, and every assumption at its cheap or at its dear end.
+#: Everything as it is taken to be, and every assumption at its low or at its high end.
 SCENARIOS = ("base", "low", "high")
 
 

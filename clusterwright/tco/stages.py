@@ -1,4 +1,4 @@
-"""How much of the first purchase stands in each month, where the work grows or equipment is replaced.
+"""How much of the first purchase is in each month, where the work grows or equipment is replaced.
 
 All factors are relative to the first purchase: 1 in every month where nothing grows and nothing is replaced.
 """
@@ -80,7 +80,7 @@ CONSTANT = Pace()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
-    """One month: its work over that of the first year, and what stands: capacity, and what it was bought for."""
+    """One month: its work over that of the first year, and what is: capacity, and what it was bought for."""
 
     key: str
     month_end: float
@@ -117,7 +117,7 @@ class Lot:
     Attributes:
         month: in which it is bought; 0 is the first purchase.
         size: units of capacity, over that of the first purchase; 0 where the work needs nothing more.
-        stages, events: of one unit of capacity. The work stands with the first purchase.
+        stages, events: of one unit of capacity. The work is with the first purchase.
     """
 
     month: float
@@ -223,7 +223,7 @@ def stages(
     nodes: int,
     resale: Callable[[float], float],
 ) -> tuple[list[Stage], list[Event]]:
-    """Return the months of one candidate, and what it buys and sells: all its `lots` together, which see."""
+    """Return the months of one candidate, and what it buys and sells: all its `lots` together."""
     found = lots(
         key, pace, horizon_months=horizon_months, busy_fraction=busy_fraction, nodes=nodes, resale=resale
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """The service over HTTP: who may ask, how much and how long, and the planner's page.
 
-It listens for this machine alone unless told otherwise, and then wants a token. Requests of pages of other sites are
+It listens for this machine alone by default, and then wants a token. Requests of pages of other sites are
 refused: by their origin, by a type of content that browsers send abroad only when asked to, and by the name of the host
 (against names that are pointed to this machine).
 """

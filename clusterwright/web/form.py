@@ -47,7 +47,7 @@ class Field:
     Attributes:
         path: in the blueprint, dotted; kind: of workload that has it, empty if all.
         form: `text`, `number`, `list` or `choice`; choices: of a choice.
-        words: the schema's description; example: what stands there by default, or could.
+        words: the schema's description; example: what is there by default, or could.
         shown: not folded away.
     """
 
@@ -67,7 +67,7 @@ class Field:
 
     @property
     def identity(self) -> str:
-        """Return what the field is called in the page: the same path stands there once for each kind."""
+        """Return what the field is called in the page: the same path is there once for each kind."""
         return f"{self.kind}-{self.path}".strip("-").replace(".", "-")
 
 

@@ -21,7 +21,7 @@ from clusterwright.web.refusal import BUSY, FAULT, TIMEOUT, LostError, RefusalEr
 _GENERATION = 50_000
 _POLL_S = 0.005
 _START_S = 60.0
-#: Requests that wait for each worker; one more is told to come back.
+#: Requests that wait for each worker; one more is asked to come back.
 _WAITING = 16
 
 
@@ -96,7 +96,7 @@ class Worker:
 
 
 class Workers:
-    """As many workers as were asked for; requests wait for a free one, which is taken anew where it had to be ended."""
+    """As many workers as were asked for; requests wait for a free one, replaced where it had to be ended."""
 
     def __init__(self, count: int, *, limit_s: float) -> None:
         self._limit_s = limit_s

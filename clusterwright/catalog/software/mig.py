@@ -1,4 +1,4 @@
-"""Slices of a GPU by MIG: legal profiles, where each may stand, and whether several fit together.
+"""Slices of a GPU by MIG: legal profiles, where each may be, and whether several fit together.
 
 The memory of a GPU is an axis of equal slices, eight where there are seven compute slices. A profile takes an interval
 of it that starts at one of a few places, and a number of compute slices. Instances stand together if their intervals do

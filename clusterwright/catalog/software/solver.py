@@ -3,7 +3,7 @@
 Components are chosen in the order of their table, each at its newest release beside what was chosen before, so that the
 operating system decides before the driver, and the driver before CUDA. Releases that vendors pair come first; where
 pairs leave nothing, what is required alone decides, and where the offered releases leave nothing, older and unreleased
-ones are looked at too. What cannot be met is told by its smallest core: the rows that exclude each other.
+ones are looked at too. What cannot be met is reported by its smallest core: the rows that exclude each other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

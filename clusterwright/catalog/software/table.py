@@ -2,7 +2,7 @@
 
 `catalog/software.csv` has a release on each line, `software_components.csv` what is released or set, and
 `software_rules.csv` what is true between them: a rule with an id for every pair of components of which one requires
-something of the other. What a source does not say stands nowhere: it is unknown, and nothing is refused for it.
+something of the other. What a source does not say is nowhere: it is unknown, and nothing is refused for it.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Requirement:
     place: str
 
     def holds(self, version: str, other: str) -> bool:
-        """Tell whether two versions may stand beside each other."""
+        """Tell whether two versions may be beside each other."""
         if version not in self.versions:
             return True
         return version == other if self.range.text == SAME else other in self.range

@@ -44,7 +44,7 @@ class Found:
 
 
 def jobs_fit(subject: Subject) -> Iterator[Outcome]:
-    """Look at the scripts in launch/, at every manifest, and at what Slurm is told of its nodes."""
+    """Look at the scripts in launch/, at every manifest, and at what Slurm is given about its nodes."""
     instance = subject.instance
     if instance is None:
         return

@@ -1,4 +1,4 @@
-"""Secrets that stand in the program or in scripts as they are: a text under a name that says so."""
+"""Secrets that are in the program or in scripts as they are: a text under a name that says so."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What machines are told at boot, as the program asks for it: the GPUs and the fabric of their type, and no secret."""
+"""What machines are given at boot, as the program asks for it: the GPUs and the fabric of their type, and no secret."""
 
 import base64
 import gzip
@@ -51,7 +51,7 @@ def told_at_boot(subject: Subject) -> Iterator[Outcome]:
             )
     if good:
         yield passed(
-            f"{told} kinds of machines are told what they are" if told else "no secret is asked for in plain text"
+            f"{told} kinds of machines are given what they are" if told else "no secret is asked for in plain text"
         )
 
 

@@ -14,8 +14,8 @@ class Setting:
     """A setting that scripts write into Slurm's files.
 
     Attributes:
-        name: as in the file; pattern: of every value that may stand there.
-        wanted: of a value that has to stand somewhere; empty where the setting may be left out.
+        name: as in the file; pattern: of every value that may be there.
+        wanted: of a value that has to be somewhere; empty where the setting may be left out.
         why: what happens otherwise.
     """
 

@@ -215,7 +215,7 @@ def image_pinned(subject: Subject) -> Iterator[Outcome]:
         seen.add((setting.name, image))
         good = False
         yield Outcome(
-            # Azure's program refuses the version; the others resolve it anew at every `up`, which replaces nodes.
+            # Azure's program refuses the version; the others resolve it again at every `up`, which replaces nodes.
             status="FAIL" if subject.cloud == "azure" else "WARN",
             message=f"{setting.name} moves: {image}",
             fix=f"./cluster.sh set {setting.name} $({_look_up(command, image, subject)}); --online looks it up",

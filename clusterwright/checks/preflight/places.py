@@ -1,4 +1,4 @@
-"""Is the type offered where the cluster is to stand, as far as sources at hand tell."""
+"""Is the type offered where the cluster is to be, as far as sources at hand tell."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Do pods of a Kubernetes project ask for the fabric's devices: without them they use TCP, and nobody is told."""
+"""Do pods of a Kubernetes project ask for the fabric's devices: without them they use TCP, and nobody notices."""
 
 import re
 from collections.abc import Iterator

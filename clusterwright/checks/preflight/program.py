@@ -11,7 +11,7 @@ from clusterwright.checks.preflight.values import flag
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """One call of the program: the last name of what is called, its keyword arguments, and where it stands.
+    """One call of the program: the last name of what is called, its keyword arguments, and where it is.
 
     Attributes:
         arguments: source text of each keyword argument.
@@ -26,7 +26,7 @@ class Call:
     column: int
 
     def place(self, shown: str) -> Place:
-        """Return where the call stands, its file under the name that people see."""
+        """Return where the call is, its file under the name that people see."""
         return Place(file=shown, line=self.line, column=self.column)
 
 
@@ -82,7 +82,7 @@ class Forbidden:
 
     Attributes:
         argument: keyword, in any call whose name ends with `call`.
-        bad: tells whether a literal is one of those that must not stand here.
+        bad: tells whether a literal is one of those that must not be here.
         why: what it would do; fix: what to write.
     """
 

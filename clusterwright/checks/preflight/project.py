@@ -1,4 +1,4 @@
-"""A generated project as checks read it: its files, and every configuration value with the place where it stands."""
+"""A generated project as checks read it: its files, and every configuration value with the place where it is."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -85,7 +85,7 @@ class Project:
     relocated: Callable[[Layer, str, Path], Place | None] | None = field(default=None, compare=False)
 
     def place(self, layer: Layer, key: str, path: Path = ()) -> Place:
-        """Return where a configuration value stands: in the blueprint if it came from one, else in its file."""
+        """Return where a configuration value is: in the blueprint if it came from one, else in its file."""
         if self.relocated is not None and (found := self.relocated(layer, key, path)) is not None:
             return found
         document = layer.document

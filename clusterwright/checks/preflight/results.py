@@ -31,7 +31,7 @@ class Outcome:
         status: FAIL stops `up` or breaks what was asked; WARN is worth a decision; UNKNOWN needs what is not at hand.
         message: what is so, with the numbers.
         fix: what to do; empty takes the check's own.
-        place: where it stands; None if nowhere in particular.
+        place: where it is; None if nowhere in particular.
         rule: id of the plan-time rule behind it, where the check asked one.
     """
 

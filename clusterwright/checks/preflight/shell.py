@@ -1,6 +1,6 @@
 """Shell scripts as checks read them: logical lines with their numbers, comments left out, here-documents kept.
 
-No interpreter: quotes, comments, continued lines and here-documents are told apart, which is what rules of single
+No interpreter: quotes, comments, continued lines and here-documents are distinguished, which is what rules of single
 commands need. A command that a script composes of variables is not seen.
 """
 

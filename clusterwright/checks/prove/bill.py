@@ -163,7 +163,7 @@ def _to_be_quoted(papers: Papers) -> Iterator[Finding]:
 
 
 def _racks_to_buy(papers: Papers) -> int:
-    """Return the empty racks: all but those that are delivered whole with what stands in them."""
+    """Return the empty racks: all but those that are delivered whole with what is in them."""
     whole = {row.part for row in rack_contents().get(papers.documents.design.inventory.system, ())}
     racks = {row["rack"] for row in papers.rows("racks.csv")}
     return len(racks - {row["rack"] for row in papers.rows("racks.csv") if row["part"] in whole})

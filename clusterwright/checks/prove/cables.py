@@ -1,4 +1,4 @@
-"""Proof of the cable list: every port once, every end where it stands, and the same cables as in the fabric files."""
+"""Proof of the cable list: every port once, every end where it is, and the same cables as in the fabric files."""
 
 import csv
 from collections import Counter

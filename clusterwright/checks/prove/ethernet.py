@@ -24,7 +24,7 @@ ENGINE = f"ways of equal cost over {CABLES}"
 PLANNED = "the planned cables"
 #: Shifts of all endpoints that are walked, beside those by whole units.
 _SHIFTS = (1, 2, 3, 5, 7, 11, 13, 17, 31)
-#: Of larger fabrics only so many shifts are walked.
+#: Of larger fabrics only this many shifts are walked.
 _MANY_LEAVES, _FEW_SHIFTS = 256, 4
 #: Leaves whose distances are sought together: as many as keep the matrices of the largest fabrics below 100 MB.
 _LEAVES_AT_ONCE = 512

@@ -24,7 +24,7 @@ def has_job(papers: Papers) -> bool:
 
 
 def other_work(papers: Papers) -> Result | None:
-    """Return that the files of work of another kind than training are not held against the plan; None for training."""
+    """Return that the files of work of another kind than training are not compared with the plan; None for training."""
     kind = papers.documents.plan.workload.kind
     if isinstance(papers.documents.plan, TrainingPlan):
         return None

@@ -19,7 +19,7 @@ _SHOWN = 5
 
 
 class CellError(ClusterwrightError):
-    """A cell that is no number where one has to stand, or a column that is gone; the text names the row."""
+    """A cell that is no number where one has to be, or a column that is gone; the text names the row."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

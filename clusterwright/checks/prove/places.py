@@ -1,4 +1,4 @@
-"""What stands in the racks: every device of the inventory once, as high and heavy as its product, within the limits."""
+"""What is in the racks: every device of the inventory once, as high and heavy as its product, within the limits."""
 
 import re
 from collections import Counter, defaultdict

@@ -23,7 +23,7 @@ def prove_documents(documents: Documents, *, progress: Progress = lambda _: None
 
     Args:
         documents: the folder.
-        progress: told what is being done.
+        progress: called with what is being done.
     """
     results: list[Result] = []
     for what, part in _PARTS:

@@ -13,7 +13,7 @@ PLAN = "plan.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Documents:
-    """A written folder with its plan, which the files are held against.
+    """A written folder with its plan, which the files are compared with.
 
     Attributes:
         root: the folder; site: the folder of the documents on premises, the same or one in it.

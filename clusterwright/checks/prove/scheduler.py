@@ -462,7 +462,7 @@ def _limits(line: Line, papers: Papers) -> Iterator[Finding]:
 
 
 def _indices(text: str) -> list[int]:
-    """Return the numbers of a list such as `0-3` or `[0-3]`, with what stands before it left out."""
+    """Return the numbers of a list such as `0-3` or `[0-3]`, with what is before it left out."""
     spans = re.findall(r"(\d+)(?:-(\d+))?", text[text.find("[") + 1 :] if "[" in text else text)
     return [number for first, last in spans for number in range(int(first), int(last or first) + 1)]
 

@@ -92,7 +92,7 @@ def proof_variant(text: str, folder: Path, port: int) -> str:
     controllers = [line for line in text.splitlines() if line.startswith("SlurmctldHost=")]
     for backup in controllers[1:]:
         text = text.replace(f"{backup}\n", "", 1)
-    # A database is none of the proof's: slurm.conf names its daemon, which stands on another server.
+    # A database is none of the proof's: slurm.conf names its daemon, which is on another server.
     text = re.sub(r"^(AccountingStorage|JobAcctGather)\w+=.*\n", "", text, flags=re.MULTILINE)
     # Weights of a bill name what the database keeps, and without it they are fatal.
     text = re.sub(r' TRESBillingWeights="[^"\n]*"', "", text)

@@ -136,7 +136,7 @@ def _ports(papers: Papers) -> Iterator[Finding]:
 
 
 def _end_kind(papers: Papers, row: Row, side: str) -> str:
-    """Return what stands at an end: `switch`, `node`, `nic`, `appliance`, `storage`, `pdu`, or nothing."""
+    """Return what is at an end: `switch`, `node`, `nic`, `appliance`, `storage`, `pdu`, or nothing."""
     device = row[f"{side}_device"]
     place = papers.place(device)
     if place is None:
@@ -312,7 +312,7 @@ def _spot(rack: str, unit: int, middle_u: float, rows: RowLayout) -> Spot | None
 
 
 def spots(papers: Papers) -> Mapping[str, Spot | None]:
-    """Return where every device stands in the hall, from the list of racks; PDUs hang at half height."""
+    """Return where every device is in the hall, from the list of racks; PDUs hang at half height."""
     site = papers.documents.design.site
     half = floor(site.rack_height_u) // 2
     found: dict[str, Spot | None] = {}

@@ -221,7 +221,7 @@ def _asked(
 
 
 def _products(catalogue: "Catalogue", about: str, book: "PriceBook") -> "tuple[GpuProduct, ...]":
-    """Return what a question is about; equipment and services, which the book knows too, are told where to ask."""
+    """Return what a question is about; equipment and services, which the book knows too, are refused with a hint."""
     from clusterwright.pricing.gpu_products import products_of
 
     try:

@@ -10,7 +10,7 @@ from clusterwright.cli.render.text_table import Column, table
 from clusterwright.units import percent
 
 _UNKNOWN = "unknown"
-#: Columns of the longest bar of a chart, fewer where the terminal is narrow; of what stands beside it.
+#: Columns of the longest bar of a chart, fewer where the terminal is narrow; of what is beside it.
 _BAR, _LEAST_BAR, _BESIDE_BAR = 40, 16, 32
 #: Regions with the same history that a chart names.
 _NAMED = 3
@@ -56,7 +56,7 @@ class Query:
 
     Attributes:
         path: of its statement.
-        title: what stands above the answer; columns: of the answer, and how their cells are written.
+        title: what is above the answer; columns: of the answer, and how their cells are written.
         help: what the command does.
         term: that it is about unless another one is named, empty for all; most: rows to print.
         in_parallel: the order of rows does not change the answer, not even its last digit: all processors may work.

@@ -138,7 +138,7 @@ def _the_answer(plan: Plan) -> str:
 
 
 def _bold_text(line: str) -> str:
-    """Return a row with what stands after the title's column in bold."""
+    """Return a row with what is after the title's column in bold."""
     return line[:_INDENT] + bold(line[_INDENT:])
 
 

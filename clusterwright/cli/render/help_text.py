@@ -72,7 +72,7 @@ class Command(TyperCommand):
     """A command whose help names what to write, and ends in an example."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's own context
-        """Return the words of the usage line: what may be left out stands in brackets."""
+        """Return the words of the usage line: what may be left out is in brackets."""
         names = [
             (_named(param) if param.required else f"[{_named(param)}]") + ("..." if param.nargs != 1 else "")
             for param in self.get_params(ctx)
@@ -110,7 +110,7 @@ def _named(param: Any) -> str:  # noqa: ANN401 - a parameter of typer
 
 
 def _row(param: Any, name: str, words: str) -> tuple[str, str]:  # noqa: ANN401
-    """Return what stands left and right of a parameter's line."""
+    """Return what is left and right of a parameter's line."""
     words = _BOUNDS.sub(_bounds, words)
     if param.param_type_name == "argument":
         return _named(param), re.sub(r"  \[required\]|; required", "", words)

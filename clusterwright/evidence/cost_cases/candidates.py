@@ -25,7 +25,7 @@ from clusterwright.tco.contracts import Surcharge
 from clusterwright.tco.mixes import Mix, Part
 from clusterwright.tco.records import Candidate, Economics
 
-#: Calendar days of a run by which utilisation is told: a cluster works utilisation x horizon hours.
+#: Calendar days of a run by which utilisation is reported: a cluster works utilisation x horizon hours.
 _DAYS = 30.0
 _YEAR = 12
 

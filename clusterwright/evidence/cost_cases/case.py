@@ -194,7 +194,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a case file (draft 2020-12)."""
     schema = TcoCase.model_json_schema()
     figure = schema["properties"]["expected"]["additionalProperties"]
-    # Figures may stand in sections, as in own: {total_usd: 5}.
+    # Figures may be in sections, as in own: {total_usd: 5}.
     inside = {"type": ["number", "string", "object", "null"]}
     figure["anyOf"].append({"type": "object", "not": {"required": ["value"]}, "additionalProperties": inside})
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": "Clusterwright TCO case"}

@@ -168,7 +168,7 @@ def _option(case: TcoCase, option: Option, cost: CandidateCost, horizon_months: 
 
 
 def _categories(option: Option, cost: CandidateCost) -> dict[str, float]:
-    """Return what each category costs; what is paid once stands in the category that the case gives it."""
+    """Return what each category costs; what is paid once is in the category that the case gives it."""
     found = {part.category: part.usd for part in cost.horizon_breakdown}
     moved = [(entry.category, usd) for entry, usd in paid_once(option) if "category" in entry.model_fields_set]
     for category, usd in moved:

@@ -27,7 +27,7 @@ _RATE: TypeAdapter[float] = TypeAdapter(Positive)
 _FORMS = tuple(form.__name__ for form in (Support, GoodputLoss, Expected, CapitalCost))
 #: Forms within forms, such as `function-after[_share(), float]`, and the place of a key.
 _NESTED = re.compile(r"(?:[a-z]+-)*[a-z]*\[.*\]$")
-#: Errors of pydantic that say: here stands a section, or a list.
+#: Errors of pydantic that say: here is a section, or a list.
 _SECTIONS = ("dict_type", "model_type", "model_attributes_type")
 _FORM_MISSED = (*_SECTIONS, "list_type")
 _HELP = "docs/tco-cases.md shows a whole case"
@@ -64,7 +64,7 @@ def _case(document: Document) -> tuple[TcoCase | None, tuple[Problem, ...]]:
 
 
 def _flatten(document: Document, path: KeyPath, section: Any) -> None:  # noqa: ANN401 - YAML holds anything
-    """Give figures that stand in sections (`own: {total_usd: 5}`) the names they have in one (`own.total_usd: 5`)."""
+    """Give figures that are in sections (`own: {total_usd: 5}`) the names they have in one (`own.total_usd: 5`)."""
     if not isinstance(section, dict):
         return
     for key, value in list(section.items()):
@@ -79,7 +79,7 @@ def _flatten(document: Document, path: KeyPath, section: Any) -> None:  # noqa: 
 
 
 def _rates(value: dict[str, Any]) -> dict[str, float]:
-    """Return the rates of currencies that amounts of the case may be in; wrong ones are told by the schema."""
+    """Return the rates of currencies that amounts of the case may be in; wrong ones are reported by the schema."""
     given, rates = value.get("usd_per"), {}
     for code, rate in given.items() if isinstance(given, dict) else ():
         with suppress(ValidationError):
@@ -118,7 +118,7 @@ def _telling(error: ValidationError) -> list[dict[str, Any]]:
 def _path(error: Mapping[str, Any]) -> KeyPath:
     """Return the place of one of pydantic's errors without the names of the forms that it tried."""
     location = error["loc"]
-    # A key that is not known stands last, and is the user's own, whatever it looks like.
+    # A key that is not known is last, and is the user's own, whatever it looks like.
     own = location[-1:] if error["type"] == "extra_forbidden" else ()
     parts = location[: len(location) - len(own)]
     kept = [part for part in parts if part not in _FORMS and not (isinstance(part, str) and _NESTED.match(part))]
@@ -177,7 +177,7 @@ def _description(path: KeyPath) -> str | None:
 
 
 def _step(model: Any, part: str | int) -> list[Any]:  # noqa: ANN401 - typing forms
-    """Return the sections that may stand at a key; a key of a mapping or a place in a list leads to the same ones."""
+    """Return the sections that may be at a key; a key of a mapping or a place in a list leads to the same ones."""
     field = model.model_fields.get(str(part))
     return [model] if field is None else _forms(field.annotation)
 

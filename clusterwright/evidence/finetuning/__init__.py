@@ -1,1 +1,1 @@
-"""Fine-tuning measurements held against the engine; begin in `measurements`, figures: docs/finetuning-accuracy.md."""
+"""Fine-tuning measurements compared with the engine; begin in `measurements`, figures: docs/finetuning-accuracy.md."""

@@ -1,4 +1,4 @@
-"""Fine-tuning measurements of two kinds of CSV file, told apart by header, as rows of one kind.
+"""Fine-tuning measurements of two kinds of CSV file, distinguished by header, as rows of one kind.
 
 A prediction reads configuration alone. Notes repeat what was measured, so that nothing reads them, and neither are the
 columns `predicted_gb` and `ape` of others' predictions.

@@ -24,7 +24,7 @@ def predictions_of(rows: Sequence[Measurement], calibration: Calibration) -> sco
 
 
 def document(read: Read[Measurement], predictions: scoring.Predictions[Measurement]) -> dict[str, Any]:
-    """Return the figures of a file, what was assumed of its rows, and how many that ran are told not to fit."""
+    """Return the figures of a file, what was assumed of its rows, and how many that ran are predicted not to fit."""
     found = scoring.document(
         read,
         predictions,

@@ -110,7 +110,7 @@ def _curve_of(row: Measurement) -> str:
     return " ".join(str(part) for part in parts)
 
 
-#: Rows that the best open tool, AIConfigurator 0.12.0, was held against.
+#: Rows that the best open tool, AIConfigurator 0.12.0, was compared with.
 _ANCHOR: Mapping[str, Callable[[Measurement], bool]] = MappingProxyType(
     {
         "silicon sample, aggregated": lambda row: _SAMPLE in row.origin and not row.disaggregated,

@@ -71,7 +71,7 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
                 "prefill_layer_s", "admission_steps", "burst_share",
             ),
         ),
-        # Counted, to know which releases were seen; what one adds cannot be told from what its model does.
+        # Counted, to know which releases were seen; what one adds cannot be distinguished from what its model does.
         "release": (0.0, ()),
         # What a user's own rows say of one model on one accelerator; published rows leave it to the levels above.
         "pair": (0.0, ()),
@@ -239,7 +239,7 @@ class Fold:
 def left_out(problem: Problem, fitted: Fitted, cells: Sequence[str], folds: Sequence[Fold]) -> dict[str, Array]:
     """Return ln(measured/predicted) by metric, each row predicted with factors that have not seen its fold.
 
-    The equations are linearised once, at the factors of all rows; each fold solves them anew without its rows, and
+    The equations are linearised once, at the factors of all rows; each fold solves them again without its rows, and
     the formulas themselves predict what was left out.
 
     Args:

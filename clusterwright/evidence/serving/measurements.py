@@ -1,4 +1,4 @@
-"""Serving measurements of four kinds of CSV file, told apart by header, as rows of one kind.
+"""Serving measurements of four kinds of CSV file, distinguished by header, as rows of one kind.
 
 What a row measured is kept apart from what was configured: a prediction is made of the latter alone.
 """

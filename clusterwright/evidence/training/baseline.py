@@ -1,6 +1,6 @@
 """The plainest alternative to the engine: a constant MFU per accelerator, precision, and dense or expert model.
 
-Stored in `catalog/baseline_mfu.csv` as fitted on the calibration runs, so that any other runs can be held against it.
+Stored in `catalog/baseline_mfu.csv` as fitted on the calibration runs, so that any other runs can be compared with it.
 """
 
 import csv

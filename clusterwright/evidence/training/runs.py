@@ -45,7 +45,7 @@ OUT_OF_MEMORY = "oom"
 #: Layouts that are tried where none is published, with the batch where that is not published either.
 _POWERS_OF_TWO = (1, 2, 4, 8)
 OPEN_BATCH_TOKENS = 4e6
-#: The network of a node in a note; of two that are told with `or`, none.
+#: The network of a node in a note; of two that are reported with `or`, none.
 _NETWORK = re.compile(r"(?<! or )(?<![\d.])(?:(\d+) ?x ?)?(\d+) Gb/s(?: [\w-]+){0,2} per node")
 _GPUS_OF_NODE = re.compile(r"nodes? of (\d+)\b")
 _BYTES_PER_GIGABIT = 1e9 / 8
@@ -171,7 +171,7 @@ def read_measurements(
 
 
 def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> Run:
-    # What is wrong with a row is told before what it lacks.
+    # What is wrong with a row is reported before what it lacks.
     if row.uneven:
         raise WrongCellError(row.uneven)
     gpus, measured = row.whole("n_gpus"), row.number("tokens_per_s_per_gpu", 0.0)

@@ -19,7 +19,7 @@ RACK_LATERAL_M = 0.45
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Spot:
-    """Where a device stands: rack, lowest unit, and the position of its middle in the hall in m."""
+    """Where a device is: rack, lowest unit, and the position of its middle in the hall in m."""
 
     rack: str
     u: int
@@ -82,7 +82,7 @@ class Cages:
 
 
 def spots(racks: Iterable[Rack], rows: RowLayout) -> dict[str, Spot]:
-    """Return where every device stands. PDUs hang beside the units, at half height."""
+    """Return where every device is. PDUs hang beside the units, at half height."""
     found: dict[str, Spot] = {}
     for rack in racks:
         x_m, y_m = rack.slot * rows.rack_width_m, rows.row_y_m(rack.row)

@@ -44,7 +44,7 @@ def whole_racks(inventory: Inventory, catalogue: Catalogue, rules: DesignRules) 
     weight; the rest of the rack is named after it.
 
     Raises:
-        MissingFactError: what stands in such a rack is not known.
+        MissingFactError: what is in such a rack is not known.
     """
     system, hosts = as_told(catalogue.systems[inventory.system], rules.node), iter(inventory.hosts())
     contents = rack_contents().get(system.id)
@@ -103,7 +103,7 @@ def node_height_u(system: System) -> int:
 
 
 def shared_devices(inventory: Inventory, catalogue: Catalogue) -> tuple[list[Device], list[Device]]:
-    """Return all switches, fabric managers, storage and servers on two sides, in the order they shall stand.
+    """Return all switches, fabric managers, storage and servers on two sides, in the order they shall be.
 
     Racks hold devices of one side only, so that a rack that is lost takes half of a function and never all of it:
     leaves of every other scalable unit (of one unit: half of its rails; of several planes: every other plane), every

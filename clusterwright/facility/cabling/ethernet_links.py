@@ -110,7 +110,7 @@ def oob_links(*, managed: list[str], oob: list[str], rules: DesignRules) -> Iter
     """Yield the management port of every device, filling one out-of-band switch after the other.
 
     Args:
-        managed: names of devices in the order they stand.
+        managed: names of devices in the order they are.
         oob: names of out-of-band switches.
         rules: ports per switch.
     """

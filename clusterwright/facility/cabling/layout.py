@@ -47,9 +47,9 @@ def arranged(
     Management cables are left out of the sum: they are one for each device, and cheap.
 
     Args:
-        inventory: what stands there.
+        inventory: what is there.
         standing: its racks, in any arrangement.
-        site: rows; the site that is returned says where the racks stand, so that `lay_out` gives them again.
+        site: rows; the site that is returned says where the racks are, so that `lay_out` gives them again.
         rules: of the networks.
         catalogue: sizes and power.
 
@@ -73,7 +73,7 @@ def arranged(
 
 
 def lay_out(inventory: Inventory, *, site: Site, rules: DesignRules, catalogue: Catalogue) -> tuple[Rack, ...]:
-    """Return the racks in the order they stand: compute, with network and services in the middle.
+    """Return the racks in the order they are: compute, with network and services in the middle.
 
     Args:
         inventory: what to place.

@@ -18,7 +18,7 @@ MOST_ROWS = 20
 
 
 def in_order(compute: Sequence[Content], others: Sequence[Content], *, arrangement: str, per_row: int) -> list[Content]:
-    """Return racks in the order they stand, row by row.
+    """Return racks in the order they are, row by row.
 
     Args:
         compute: racks of nodes, in order.
@@ -82,7 +82,7 @@ def square_rows(racks: int, rows: RowLayout) -> int:
 
 
 def widened(racks: int, rows: RowLayout) -> RowLayout:
-    """Return the rows as they are, or longer ones where more than `MOST_ROWS` would stand behind one another.
+    """Return the rows as they are, or longer ones where more than `MOST_ROWS` would be behind one another.
 
     Args:
         racks: in all.
@@ -110,7 +110,7 @@ def run_between_racks_m(joined: Mapping[tuple[int, int], int], order: Sequence[i
 
     Args:
         joined: links between racks, by number.
-        order: numbers of the racks as they stand.
+        order: numbers of the racks as they are.
         rows: geometry.
     """
     spots = {}

@@ -60,7 +60,7 @@ def _changes(
 
 
 def _in_rows(site: Site, per_row: int, before: str, keys: list[str]) -> tuple[Site, str]:
-    """Return the site with rows of so many racks, and the words for it with all keys below `site.hall`."""
+    """Return the site with rows of a given number of racks, and the words for it with all keys below `site.hall`."""
     rows = replace(site.rows, racks_per_row=per_row, switch_racks="middle-rows")
     hall = ", ".join([*keys, f"racks_per_row: {per_row}", "switch_racks: middle-rows"])
     racks = "1 rack" if per_row == 1 else f"{per_row} racks"

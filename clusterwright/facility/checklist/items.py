@@ -1,4 +1,4 @@
-"""Items of the data centre's check-list: what one says, and how a number is held against a limit."""
+"""Items of the data centre's check-list: what one says, and how a number is compared with a limit."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Check:
 
     Attributes:
         area, item: what is asked.
-        found, limit: the design's number, and what it is held against.
+        found, limit: the design's number, and what it is compared with.
         verdict: `pass`, `fail` or `unknown`.
         note: what the list that people carry says otherwise, or what to find out.
     """

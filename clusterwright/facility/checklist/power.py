@@ -39,7 +39,7 @@ def power_items(
     Args:
         design: with its power summary.
         standing: its racks.
-        system: that stands in them.
+        system: that is in them.
         catalogue: for the supplies' voltage and the PDUs.
     """
     site, summary = design.site, design.power
@@ -209,7 +209,7 @@ def cooling_items(design: OnPremDesign, standing: Sequence[Rack], system: System
     Args:
         design: with its site.
         standing: its racks.
-        system: that stands in them.
+        system: that is in them.
     """
     site = design.site
     fullest = max(standing, key=lambda rack: rack.power_w)

@@ -74,7 +74,7 @@ def switch_for(rate: float, network: str, catalogue: Catalogue) -> Switch:
 
 
 def family_of(network: str, rate: float, node_cage: int) -> str:
-    """Return the family of media between ports of a rate in bytes/s one way, for nodes with so many links per cage.
+    """Return the family of media between ports of a rate in bytes/s one way, for nodes with this many links per cage.
 
     Raises:
         MissingFactError: none is known.

@@ -92,7 +92,7 @@ def fill(
     """Return the contents of racks that hold the devices in order, each rack filled until a limit is reached.
 
     Args:
-        devices: in the order they shall stand.
+        devices: in the order they shall be.
         limits: of a rack; a device of unknown power or weight counts nothing.
         site: height of a rack.
         powered: tells whether the PDUs of a rack have outlets and every phase for devices, from the bottom.
@@ -134,7 +134,7 @@ def stand(contents: Iterable[tuple[str, RackLimits, list[Placement]]], site: Sit
     """Yield racks in rows, named by row letter and place.
 
     Args:
-        contents: kind, limits and placements of each rack, in the order they stand.
+        contents: kind, limits and placements of each rack, in the order they are.
         site: racks per row and limits.
     """
     for index, (kind, limits, placements) in enumerate(contents):

@@ -16,7 +16,7 @@ def room_findings(site: Site, system: System) -> tuple[Finding, ...]:
 
     Args:
         site: room, racks and cooling.
-        system: that shall stand there.
+        system: that shall be there.
     """
     return (*_doors(site), *_height(site), *_cooling(site, system))
 

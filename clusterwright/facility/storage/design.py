@@ -113,7 +113,7 @@ def design_storage(
     ceil(max(read, write) / (ports x rate)), the smallest system)
 
     Where a blueprint does not speak of storage, the default system is taken by capacity and ports, no level is applied,
-    and throughput that nobody publishes is not held against it.
+    and throughput that nobody publishes is not compared with it.
 
     Args:
         need: of the job.

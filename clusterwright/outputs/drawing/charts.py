@@ -1,6 +1,6 @@
 """What charts are made of: records of what to draw, ticks, the width of text, and SVG marks.
 
-Colours are those of Okabe and Ito, told apart by colour-blind readers; no chart relies on colour alone: series have
+Colours are those of Okabe and Ito, distinguished by colour-blind readers; no chart relies on colour alone: series have
 their own dashes and are labelled where they end, and every mark has a tooltip (`<title>`). No scripts, no fonts.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-#: Gain is blue, loss orange, in every chart: told apart by colour-blind readers.
+#: Gain is blue, loss orange, in every chart: distinguished by colour-blind readers.
 GAIN, LOSS = PALETTE[:2]
 GREY = "#8A94A0"
 INK = "#1f2933"
@@ -77,7 +77,7 @@ class Segment:
     """A part of a stacked bar.
 
     Attributes:
-        size: in the chart's unit; negative stands to the left of zero.
+        size: in the chart's unit; negative is to the left of zero.
         text: for the tooltip; inside: printed in the part if there is room.
     """
 
@@ -93,7 +93,7 @@ class Bar:
     """A stacked bar: label at the left, parts, text behind it.
 
     Attributes:
-        limit: where a line stands that the bar should stay below.
+        limit: where a line is that the bar should stay below.
         net: where a mark shows the sum of a bar with negative parts.
     """
 
@@ -106,7 +106,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Range:
-    """What a result becomes with one input at its cheap and at its dear end, and these ends as text."""
+    """What a result becomes with one input at its low and at its high end, and these ends as text."""
 
     label: str
     low: float

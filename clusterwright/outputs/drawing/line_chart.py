@@ -139,7 +139,7 @@ def _limits(limits: Sequence[Limit], plot: _Plot) -> list[str]:
 
 
 def _limit_box(limit: Limit, plot: _Plot) -> Box:
-    """Return where the label of a limit stands: at the right above its line, below it at the top of the plot."""
+    """Return where the label of a limit is: at the right above its line, below it at the top of the plot."""
     end, at = plot.at((plot.x.high, limit.y))
     top = at + 2 if at - plot.top < _LABEL_GAP else at - _LABEL_HEIGHT - 2
     left = end - 6 - text_width(limit.label, bold=True)

@@ -6,7 +6,7 @@ FONT = 'font-family="DejaVu Sans, Helvetica, Arial, sans-serif"'
 INK = "#1f2933"
 FAINT = "#9aa5b1"
 PAPER = "#ffffff"
-#: Fill by role; light enough for black text, and told apart by colour-blind readers (after Okabe and Ito).
+#: Fill by role; light enough for black text, and distinguished by colour-blind readers (after Okabe and Ito).
 FILLS = {
     "compute": "#a9d3ee",
     "leaf": "#f6d38b",

@@ -8,7 +8,7 @@ from clusterwright.outputs.drawing.line_chart import line_chart
 from clusterwright.sweep.records import Sweep, SweptPoint
 from clusterwright.units import SECONDS_PER_DAY
 
-#: More lines than this cannot be told apart.
+#: More lines than this cannot be distinguished.
 MOST_LINES = 60
 _ROOM_PER_LINE = 17.5
 _ROOM_AROUND = 80.0
@@ -18,7 +18,7 @@ _LEAST_HEIGHT = 360.0
 def sweep_chart(sweep: Sweep) -> str:
     """Return an SVG with both axes logarithmic.
 
-    The node types with the same accelerator share a line: the fewest days that any of them reaches with so many
+    The node types with the same accelerator share a line: the fewest days that any of them reaches with this many
     accelerators. Nothing is left out; a sweep with too many lines is refused.
 
     Raises:

@@ -118,7 +118,7 @@ def _months_after(first: dt.date, months: int) -> dt.date:
 
 
 def _moment(first: dt.date, months: float) -> str:
-    """Return the moment so many months after the begin; a part of a month is that part of its days."""
+    """Return the moment a given number of months after the begin; a part of a month is that part of its days."""
     whole = int(months)
     day = dt.datetime.combine(_months_after(first, whole), dt.time())
     if months > whole:

@@ -31,7 +31,7 @@ def gpu_operator_values(cluster: KubernetesCluster) -> dict[str, Any]:
         "nfd": {"enabled": True},
         **(mig_values() if cluster.divided_nodes else {}),
         "daemonsets": {"tolerations": [tolerated(cluster)]},
-        # The chart wants Prometheus' own resource types unless it is told that there are none.
+        # The chart wants Prometheus' own resource types unless it is reported that there are none.
         "dcgmExporter": {"serviceMonitor": {"enabled": False}},
     }
 

@@ -1,7 +1,7 @@
 """The example job of a Kubernetes project as the instance type's fabric and software need it.
 
 What differs is data: `templates/launch/pods.yaml`, keyed by the catalogue's words for fabric and vendor's software. A
-type that it does not know keeps the job as it stands in `stacks/`.
+type that it does not know keeps the job as it is in `stacks/`.
 """
 
 import io
@@ -41,7 +41,7 @@ def for_fabric(manifest: str, instance: Instance, nodes: int) -> str:
     """Return the manifest of the all-reduce with networks, daemon, environment and script of an instance type.
 
     Args:
-        manifest: as it stands in `stacks/`, with its objects.
+        manifest: as it is in `stacks/`, with its objects.
         instance: the type of the nodes.
         nodes: of the cluster; a job on a TPU slice takes all of its hosts.
     """

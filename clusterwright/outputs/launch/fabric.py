@@ -9,7 +9,7 @@ from functools import cache
 
 from clusterwright import assets
 
-#: In this order a variable's value may use the job's number; everything else is printed as it stands.
+#: In this order a variable's value may use the job's number; everything else is printed as it is.
 _EXPANDED = "${SLURM_JOB_ID}"
 MOUNT = "mount"
 

@@ -151,7 +151,7 @@ def _aisles(rows: RowLayout, row: int, *, sheet: range, left: float, length: flo
     if row == sheet[0]:
         marks += _aisle("cold", left, y - half, length, half)
     if row == sheet[-1]:
-        # A last row of a pair faces outwards; one that stands alone has its back there.
+        # A last row of a pair faces outwards; one that is alone has its back there.
         marks += _aisle("hot" if row % 2 == 0 else "cold", left, y + deep, length, half)
     elif row % 2 == 0:
         marks += _aisle("hot", left, y + deep, length, rows.hot_aisle_m * _METRE)

@@ -1,4 +1,4 @@
-"""Tables of what stands in the racks, and of switches and ports of every network."""
+"""Tables of what is in the racks, and of switches and ports of every network."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from clusterwright.outputs.tables import csv_text
 
 
 def racks_csv(standing: Iterable[Rack]) -> str:
-    """Return what stands where: one row per device."""
+    """Return what is where: one row per device."""
     return csv_text(
         ("rack", "u", "height_u", "device", "part", "role", "power_w", "weight_kg"),
         (

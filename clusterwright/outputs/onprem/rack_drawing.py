@@ -35,7 +35,7 @@ def rack_pages(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str
     """Return the elevations of all racks by file name: `racks.svg`, or an index of that name and pages of 60 racks.
 
     Args:
-        racks: to draw, in the order they stand.
+        racks: to draw, in the order they are.
         title: heading.
         unknown_items: names of what has no known power, for the legend.
     """
@@ -71,7 +71,7 @@ def _index(pages: Mapping[str, Sequence[Rack]], *, title: str) -> str:
 
 
 def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str] = ()) -> str:
-    """Return the elevations of all racks, ten beside each other, in the order they stand.
+    """Return the elevations of all racks, ten beside each other, in the order they are.
 
     Args:
         racks: to draw.

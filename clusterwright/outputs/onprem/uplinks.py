@@ -23,7 +23,7 @@ def uplinks_csv(inventory: Inventory, cables: Sequence[Cable], *, ports: int) ->
 
     Args:
         inventory: whose border it is.
-        cables: that tell where a border switch stands.
+        cables: that tell where a border switch is.
         ports: of a border switch.
     """
     places = {cable.to_device: (cable.to_rack, cable.to_u) for cable in cables if cable.tier == "top-border"}

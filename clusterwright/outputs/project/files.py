@@ -23,9 +23,9 @@ _SKIPPED = ("__pycache__", ".pytest_cache", ".ruff_cache", ".venv", ".venv-polic
 #: Written one below the other where several overlays have them.
 _JOINED = ("requirements.txt", "requirements-dev.txt", "README.md")
 _WORKFLOW = ".github/workflows/infrastructure.yml"
-#: What stands in the workflow for the cloud's own condition and step.
+#: What is in the workflow for the cloud's own condition and step.
 _CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
-#: What stands in it for the version that the pull request's cost is made with.
+#: What is in it for the version that the pull request's cost is made with.
 _VERSION = "CLUSTERWRIGHT_VERSION"
 _OF_ONE_CLOUD = ("bucket", "metric", "secret", "transport")
 _OTHER_PLACES = ("aws", "azure", "gcp", "local")

@@ -49,12 +49,12 @@ def _mapping(name: str, content: bytes) -> Mapping[str, Any]:
         where = str(error).strip().splitlines()[-1].strip() if str(error).strip() else type(error).__name__
         raise InputError(
             f"{name} is no YAML, so that its values cannot be kept: {where}",
-            help="correct it, or move it elsewhere to have it written anew",
+            help="correct it, or move it elsewhere to have it written again",
         ) from None
     if not isinstance(found, Mapping):
         raise InputError(
             f"{name} holds no keys with values, so that none can be kept",
-            help="correct it, or move it elsewhere to have it written anew",
+            help="correct it, or move it elsewhere to have it written again",
         )
     return cast("Mapping[str, Any]", found)
 
@@ -71,7 +71,7 @@ def _merge(path: str, base: Mapping[str, Any] | None, theirs: Mapping[str, Any],
             inner = old if isinstance(old, Mapping) else None if base is None else {}
             yield from _merge(f"{path}{key}.", inner, mine, new)
         elif mine is _ABSENT:
-            # Without the last version, a key that is only new cannot be told from one that was removed.
+            # Without the last version, a key that is only new cannot be distinguished from one that was removed.
             if base is not None and old is not _ABSENT:
                 del ours[key]
                 yield f"{shown} stays removed (the plan has {_shown(new)})"

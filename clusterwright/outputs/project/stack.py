@@ -1,4 +1,4 @@
-"""A cloud's project for one plan: the programs as they stand in `stacks/`, and the configuration of each layer.
+"""A cloud's project for one plan: the programs as they are in `stacks/`, and the configuration of each layer.
 
 The project is the user's: nothing in it needs Clusterwright. What only the user knows (account, project, keys) is left
 out of the configuration and listed in the README; `cluster.sh` refuses to start without it and says so.
@@ -51,7 +51,7 @@ def for_node(manifest: str, instance: Instance) -> str:
     """Return a manifest with the requests of one whole node: accelerators, EFA devices, processors, memory.
 
     Args:
-        manifest: as it stands in `stacks/`, for eight NVIDIA GPUs.
+        manifest: as it is in `stacks/`, for eight NVIDIA GPUs.
         instance: the type of the nodes.
     """
     accelerator = _ACCELERATORS.get(instance.vendor_software or "nvidia", "nvidia.com/gpu")

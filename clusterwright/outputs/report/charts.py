@@ -32,7 +32,7 @@ _OTHER = "other"
 def cost_chart(plan: Plan, *, horizon: bool) -> str:
     """Return a stacked bar of cost by category per target, in million USD; empty if no total is known.
 
-    Categories beyond as many as there are colours are drawn as `other`; income (resale) stands to the left of zero, and
+    Categories beyond as many as there are colours are drawn as `other`; income (resale) is to the left of zero, and
     a diamond marks what remains.
     """
     parts = {option.target: option.horizon_breakdown if horizon else option.run_breakdown for option in plan.options}

@@ -33,7 +33,7 @@ from clusterwright.plan.work import work_text
 from clusterwright.tco.records import Parameter, PricedLine
 from clusterwright.units import percent
 
-#: So many of the dearest assumed prices are named; the report has all.
+#: This many of the dearest assumed prices are named; the report has all.
 _MOST = 6
 _SHARE = "share "
 
@@ -129,7 +129,7 @@ def _assumptions(plan: Plan) -> list[str]:
 
 
 def _value(entry: Parameter, value: float) -> str:
-    """Return a value as people write it: shares as percent, money in the currency that is told."""
+    """Return a value as people write it: shares as percent, money in the currency that is reported."""
     return percent(value, digits=None) if entry.unit.startswith(_SHARE) else f"{told_value(value, entry.unit):,.6g}"
 
 

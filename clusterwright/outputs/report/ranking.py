@@ -168,7 +168,7 @@ def tornado_chart(found: Finances) -> str:
 
 
 def _range(key: str, savings_usd: Sequence[float]) -> Range:
-    """Return the range of one input; the lower saving stands at the left, whichever end of the input it comes from."""
+    """Return the range of one input; the lower saving is at the left, whichever end of the input it comes from."""
     (low, low_end), (high, high_end) = sorted(zip(savings_usd, ("P10", "P90"), strict=True))
     return Range(
         label=input_words(key),

@@ -16,10 +16,10 @@ _UTILISATION_STEP = 0.1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sensitivity:
-    """Cost of one run, USD, with one input at its cheap and at its dear end; all others stay at their base.
+    """Cost of one run, USD, with one input at its low and at its high end; all others stay at their base.
 
     Attributes:
-        name: the input; low_text, high_text: its cheap and its dear end.
+        name: the input; low_text, high_text: its cheap and its high end.
     """
 
     name: str

@@ -43,7 +43,7 @@ def heading(option: Option) -> str:
 def comparison(plan: Plan, sources: Sources) -> Table:
     """Return one row per ranked way that a run can be done on: totals with bands, days, cluster, price of a node.
 
-    What decides stands first: narrow screens show the first columns.
+    What decides is first: narrow screens show the first columns.
     """
     months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
     ways = main_ways(plan)

@@ -43,7 +43,7 @@ class Flag:
 
     Attributes:
         framework: its name there; flag: as it is typed; field: of the plan, see `fields_of`.
-        form: `value`, or `switch` for a flag that stands alone; words: what values of the plan are called, JSON.
+        form: `value`, or `switch` for a flag that is alone; words: what values of the plan are called, JSON.
         unless: the value that is not written, since it is the engine's own.
         since: the oldest version in which it was read; before: the first without it, empty for none.
     """

@@ -1,4 +1,4 @@
-"""What stands around the replicas on Kubernetes: service, bounds of scaling, budget of disruptions, network rules."""
+"""What is around the replicas on Kubernetes: service, bounds of scaling, budget of disruptions, network rules."""
 
 import json
 from collections.abc import Mapping

@@ -122,7 +122,7 @@ _WARM_UP_S = 600.0
 
 
 def shape_of(option: ServingOption, node_gpus: int) -> ReplicaShape:
-    """Return how a replica of an option lies on nodes with so many accelerators."""
+    """Return how a replica of an option lies on nodes with a given number of accelerators."""
     gpus = option.layout.gpus
     pods, per_node = max(gpus // node_gpus, 1), max(node_gpus // gpus, 1)
     weights, storage = option.replica_memory.weights * gpus, option.storage

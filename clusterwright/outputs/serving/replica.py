@@ -1,4 +1,4 @@
-"""The pods of a replica, and what keeps so many of them: a Deployment, or a LeaderWorkerSet where nodes make one up.
+"""The pods of a replica, and what keeps this many of them: a Deployment, or a LeaderWorkerSet where nodes make one up.
 
 Pods pass the level "restricted" of Pod Security: no root, no rights, a root file system that is only read.
 """
@@ -218,7 +218,7 @@ def _probes(shape: ReplicaShape) -> dict[str, Any]:
         "readinessProbe": health(periodSeconds=5, timeoutSeconds=5, failureThreshold=3),
         # Slow answers are no reason to end what others wait for: only minutes without any are.
         "livenessProbe": health(periodSeconds=_PROBE_S, timeoutSeconds=10, failureThreshold=12),
-        # Routers stop sending first, then the engine is told to end.
+        # Routers stop sending first, then the engine is reported to end.
         "lifecycle": {"preStop": {"exec": {"command": ["sleep", "15"]}}},
     }
 

@@ -1,6 +1,6 @@
 """The training job for Kubernetes, of a cloud's project and on premises: nodes, GPUs and fabric of the plan.
 
-On a cloud it is the all-reduce of `examples/` at the size of the plan: what a pod needs of its fabric stands there, and
+On a cloud it is the all-reduce of `examples/` at the size of the plan: what a pod needs of its fabric is there, and
 is written once. Image, data and what follows come from the ConfigMap that `submit.sh` makes; without it no pod starts.
 """
 

@@ -9,7 +9,7 @@ from clusterwright.outputs.training.job_settings import HOLDS, MEGATRON_COMMIT, 
 from clusterwright.outputs.training.slurm import milestone_steps
 from clusterwright.plan.record import Plan, TrainingOption
 
-#: Stands where `submit.sh` puts the image; no registry has it, since names are in lower case.
+#: Placeholder where `submit.sh` puts the image; no registry has it, since names are in lower case.
 UNSET_IMAGE: Final = "IMAGE-IS-NOT-SET"
 #: Ends of a pod that no restart mends: wrong settings, and an image without torchrun or Megatron-LM.
 _BAD_SETTINGS: Final = 2

@@ -39,7 +39,7 @@ from clusterwright.plan.text.money import Currency
 from clusterwright.tco.records import Candidate
 
 _A4 = 9
-#: The sheets from the answer to its foundations; the cash of the plan's options stands before the last ones.
+#: The sheets from the answer to its foundations; the cash of the plan's options is before the last ones.
 _VIEWS = (
     "Summary", "Ranking", "Options", "Returns", "Breakeven", "Heat map", "Uncertainty", "Unit costs", "P&L", "Tax",
     "Financing",

@@ -104,7 +104,7 @@ def write_cash(
         work: the workbook.
         option: of the plan, with known prices.
         bill: the bill's lines.
-        stages: what stands in each month; None where nothing grows and nothing is replaced.
+        stages: what is in each month; None where nothing grows and nothing is replaced.
         key: of the option in the comparison, whose rows the engine found.
         sheet: name of the sheet, that of the option's target without one.
     """
@@ -173,7 +173,7 @@ def owner_cells(work: Workbook, option: Option, busy: float) -> tuple[Figure, Fi
 
 
 def has_all(work: Workbook, option: Option) -> bool:
-    """Return whether an option's sheet has all that is paid: what a cloud charges beside the bill stands elsewhere."""
+    """Return whether an option's sheet has all that is paid: what a cloud charges beside the bill is elsewhere."""
     return option.it_power_w is not None or work.plan.tco.cloud == type(work.plan.tco.cloud)()
 
 

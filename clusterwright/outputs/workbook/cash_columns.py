@@ -186,7 +186,7 @@ def _due(work: Workbook, stages: Stages | None, usd: Figure, kind: tuple[str, st
 
 
 def _standing(stages: Stages | None, unit: str, month: Month) -> Figure:
-    """Return how much of the first purchase stands, or of the first year's work is done, in a month."""
+    """Return how much of the first purchase is, or of the first year's work is done, in a month."""
     if unit == "committed":
         return largest(1.0, month.busy * stages.factors["work"][month.row] if stages else month.busy)
     if stages is None or unit == "cluster":

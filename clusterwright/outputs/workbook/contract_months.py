@@ -28,7 +28,7 @@ from clusterwright.outputs.workbook.stages import Stages
 
 _FIRST = 4
 _YEAR = 12
-#: What stands by month on the sheet; only what an option has is written.
+#: What is by month on the sheet; only what an option has is written.
 _NODES, _USED, _COMMITTED, _CREDITED, _STANDING_NODES, _STANDING = (
     "GPU nodes by use, USD", "other by use, USD", "committed nodes, USD", "credited at the end, USD",
     "standing compute, USD", "other standing, USD",

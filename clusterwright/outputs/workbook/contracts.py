@@ -182,7 +182,7 @@ def _tiers(
         row: the first one.
         texts: what they are of.
         tiers: (from, price above it).
-        shared: the price, where it stands on the sheet Inputs.
+        shared: the price, where it is on the sheet Inputs.
     """
     starts, steps = [], []
     before = figure(0.0)

@@ -125,13 +125,13 @@ def times(found: Figure, factor: str) -> Figure:
 
 
 def total_where(cells: Span, labels: Span, label: Figure) -> Figure:
-    """Return the sum of the cells beside which a label stands."""
+    """Return the sum of the cells beside which a label is."""
     chosen = (float(cell or 0.0) for cell, of in zip(cells.values, labels.values, strict=True) if of == label.value)
     return Figure(f"SUMIFS({cells.text},{labels.text},{label.text})", math.fsum(chosen))
 
 
 def total_between(cells: Span, labels: Span, above: Figure, up_to: Figure | None = None) -> Figure:
-    """Return the sum of the cells beside which a number above a limit stands, and up to another one if it is given."""
+    """Return the sum of the cells beside which a number above a limit is, and up to another one if it is given."""
     end = math.inf if up_to is None else up_to.value
     most = "" if up_to is None else f',{labels.text},"<="&{up_to.text}'
 
@@ -302,5 +302,5 @@ def calculated(calculate: Callable[..., Value], values: Sequence[Value]) -> Valu
 
 
 def _held(one: Figure, level: int) -> str:
-    """Return a formula's text, in brackets where it holds together less tightly than what stands around it."""
+    """Return a formula's text, in brackets where it holds together less tightly than what is around it."""
     return f"({one.text})" if one.level > level else one.text

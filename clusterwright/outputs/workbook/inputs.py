@@ -16,14 +16,14 @@ _FIRST = 3
 _MONTH_S = 730 * 3600.0
 _YEAR_S = 8760 * 3600.0
 _GB = 1e9
-#: Columns whose text stands right of a number and would touch it.
+#: Columns whose text is right of a number and would touch it.
 _UNIT = 2
 #: Name of the method that purchases are written off by; with `_of_` and a category, of those that have another.
 METHOD = "depreciation_method"
 _EXAMPLE = "the blueprint has none: an example on the sheet Financing, nothing else depends on it"
 
 
-#: Parameters that stand on the sheet in any case where the work grows or equipment is replaced.
+#: Parameters that are on the sheet in any case where the work grows or equipment is replaced.
 _PACE = ("growth_fraction_per_year", "refresh_months", "purchase_price_change_per_year")
 
 

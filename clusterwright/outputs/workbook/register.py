@@ -79,7 +79,7 @@ def _price(page: Page, row: int, key: str, line: PricedLine) -> None:
 
 
 def _texts(page: Page, row: int, texts: tuple[str, ...]) -> None:
-    """Write what stands right of the numbers; the row becomes as high as its longest text."""
+    """Write what is right of the numbers; the row becomes as high as its longest text."""
     shown = dict(enumerate(texts, start=_AFTER))
     page.heighten(row, shown)
     for column, text in shown.items():

@@ -1,4 +1,4 @@
-"""The sheet Stages: what stands in each month where the work grows or equipment is replaced.
+"""The sheet Stages: what is in each month where the work grows or equipment is replaced.
 
 The rules of `tco/stages.py` a second time: whole nodes are added at the start of each year whose work no longer fits;
 what reaches the age of refresh is sold and bought again at the price of that day; at the end everything is sold.

@@ -142,7 +142,7 @@ def _schedule(work: Workbook, page: Page, top: int, owner: Taxed) -> None:
 
 
 def _one(work: Workbook, column: int, option: Flows, books: Books) -> Taxed:
-    """Write one option's months; the owner's capital stands in columns of its own."""
+    """Write one option's months; the owner's capital is in columns of its own."""
     page, rate = work.page("After tax by month"), work.names["tax_rate"]
     buys = bool(option.of("bought") or option.of("sold"))
     titles = (_PAID[0], *(_CAPITAL if buys else ()), *_PAID[1:])

@@ -29,7 +29,7 @@ class AddressRule:
         shortest_prefix, longest_prefix: of the whole network.
         parts: equal parts, one of which the nodes have; every node has one address in it.
         kept: addresses of that part that nodes cannot have: the cloud's own, controller, login machine, endpoints.
-        gib_per_file_server: one address for each so many GiB of Lustre in the nodes' part; None where it has its own.
+        gib_per_file_server: one address for each this many GiB of Lustre in the nodes' part; None where it has its own.
         file_servers_beside: file servers beside those.
     """
 
@@ -87,7 +87,7 @@ def overlap_findings(cloud: str, asked: CloudTarget, instance: Instance) -> list
     """Return `ADR002` for every two ranges on Azure that overlap and may not.
 
     These are the network, given or the stack's own; the services of AKS, given or not, and its pods; and what AKS and
-    InfiniBand reserve. The finding stands at the range that the blueprint gives.
+    InfiniBand reserve. The finding is at the range that the blueprint gives.
     """
     if cloud != "azure" or not isinstance(asked.network, AzureNetwork):
         return []

@@ -167,7 +167,7 @@ def _front(blueprint: Blueprint, engine: Engine, target: ResolvedTarget) -> tupl
 def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget, blueprint: Blueprint) -> Finding:
     owned = blueprint.targets.onprem
     asked = None if owned is None else owned.min_nodes
-    # Where the user asked for so many, another system would not help: the number would.
+    # Where the user asked for this many, another system would not help: the number would.
     other = "choose a system with more memory per node"
     if asked is not None and asked > limit.nodes:
         other = "lower targets.onprem.min_nodes"

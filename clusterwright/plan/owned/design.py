@@ -144,7 +144,7 @@ def site_of(section: SiteSection, catalogue: Catalogue, system: System) -> Site:
     Args:
         section: of the blueprint.
         catalogue: limits of cooling methods, voltages, weight of the rack.
-        system: that shall stand there; air-cooled ones gain nothing from cold plates.
+        system: that shall be there; air-cooled ones gain nothing from cold plates.
     """
     hall, frame, feed = section.hall, section.rack, section.feed
     supply = catalogue.feed_of(feed.voltage)

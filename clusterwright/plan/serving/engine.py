@@ -194,7 +194,7 @@ class ServingEngine:
         return 1.0, 1.0 - min(lost, 0.5)
 
     def assumptions(self, blueprint: Blueprint, options: Sequence[Option]) -> list[Parameter]:  # noqa: ARG002
-        """Return nothing: what is assumed of a service stands in its blueprint."""
+        """Return nothing: what is assumed of a service is in its blueprint."""
         return []
 
     def constraints(self, blueprint: Blueprint) -> tuple[Constraint, ...]:

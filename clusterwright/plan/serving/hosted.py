@@ -141,7 +141,7 @@ def _offer(
 def _own_wins_from(service: Service, own: ServingOption, usd_per_million: float) -> float | None:
     """Return the tokens of a day from which replicas on an option's hardware cost less; None where they never do.
 
-    n replicas carry so many tokens at the peak that the goals leave them; with the spare ones they take whole nodes,
+    n replicas carry this many tokens at the peak that the goals leave them; with the spare ones they take whole nodes,
     each at what a node of the option costs. The first n wins whose nodes cost less than the tokens that they can carry.
     """
     if own.run_cost_usd is None:

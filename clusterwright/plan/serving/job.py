@@ -69,7 +69,7 @@ def growth_factor(blueprint: Blueprint) -> float:
 
 
 def load_of(blueprint: Blueprint, factor: float) -> Load:
-    """Return so many times the mean load that the blueprint gives for today."""
+    """Return a given number of times the mean load that the blueprint gives for today."""
     _, traffic = serve_of(blueprint)
     if traffic.users is None:
         return Load(requests_per_s=(requests_of(blueprint).requests_per_s or 0.0) * factor)

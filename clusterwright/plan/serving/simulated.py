@@ -23,7 +23,7 @@ from clusterwright.sizing.serving.step_table import tabulated
 SHARES = (0.5, 0.95, 0.99)
 REQUESTS = 10_000
 _SEED = 20261123
-#: Requests are simulated for so many times as an answer takes on average, up to this many.
+#: Requests are simulated for this many times as an answer takes on average, up to this many.
 _LIFETIMES, _MOST_REQUESTS = 20.0, 100_000
 #: That frameworks take at once where nothing is said.
 _MOST_SEQUENCES = 1024

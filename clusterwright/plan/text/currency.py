@@ -1,4 +1,4 @@
-"""The currency in which a plan's money is told: its dated rate.
+"""The currency in which a plan's money is reported: its dated rate.
 
 Everything is counted in USD. Whoever prints or writes for people does so within `told_as_asked`, and makes every amount
 with `money.money` and its like; JSON keeps USD, as its names say, with the rate beside it.
@@ -64,5 +64,5 @@ def told_as_asked(plan: Plan, book: PriceBook) -> Iterator[Currency | None]:
 
 
 def with_currency(document: dict[str, Any], currency: Currency | None) -> dict[str, Any]:
-    """Return a JSON document, whose amounts are USD, with the rate that people are told them at; as it is for USD."""
+    """Return a JSON document, whose amounts are USD, with the rate at which people see them; as it is for USD."""
     return document if currency is None else document | {"currency": asdict(currency)}

@@ -16,7 +16,7 @@ _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Currency:
-    """What money is told in: its code, USD for one unit of it, the day of that rate, and who says so."""
+    """What money is shown in: its code, USD for one unit of it, the day of that rate, and who says so."""
 
     code: str
     usd: float
@@ -169,7 +169,7 @@ def told_code() -> str:
 
 
 def told_lines() -> tuple[str, ...]:
-    """Return a paragraph that says what money is told in, with the rate, its day and its source; none for USD."""
+    """Return a paragraph that says what money is shown in, with the rate, its day and its source; none for USD."""
     currency = currency_told()
     return () if currency is None else ("", f"All money in {currency.code}: {currency.text}; it is counted in USD.")
 

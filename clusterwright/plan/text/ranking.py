@@ -15,12 +15,12 @@ _NOT_RANKED = "Cheaper on paper, not ranked"
 #: The same where there is no answer that they could be cheaper than.
 _NONE_RANKED = "Not ranked"
 _HOURS_A_DAY = 24.0
-#: Runs that take less than these days are told in hours.
+#: Runs that take less than these days are shown in hours.
 SHORT_DAYS = 2.0
 
 
 def rule_text(plan: Plan) -> str:
-    """Return which column decides what, as it stands under every table of the ranking."""
+    """Return which column decides what, as it is under every table of the ranking."""
     unit = plan.workload.unit
     return (
         f"{unit.asked}: cash, the least of which is the answer for {unit.asked}; share of {unit.each}: of what is "

@@ -12,12 +12,12 @@ NAME_OF_PROVIDER = {
     "coreweave": "CoreWeave", "crusoe": "Crusoe", "hyperstack": "Hyperstack", "lambda": "Lambda", "nebius": "Nebius",
     "oci": "Oracle Cloud", "runpod": "RunPod", "runpod-community": "RunPod community",
 }  # fmt: skip
-#: Schedules that are told, by their names in the literature.
+#: Schedules that are reported, by their names in the literature.
 SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
-#: So many of the hardware not chosen are named where the answer is short.
+#: This many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
 _HOURS_A_DAY = 24
-#: Goals below these days are told in hours.
+#: Goals below these days are shown in hours.
 _SHORT_DAYS = 2.0
 
 
@@ -33,7 +33,7 @@ def band_text(plan: Plan) -> str:
 
 
 def on_target(target: str) -> str:
-    """Return where a target is, as it stands in a sentence: `on AWS`, `on premises`."""
+    """Return where a target is, as it is in a sentence: `on AWS`, `on premises`."""
     return NAME_OF_TARGET[target] if target == "onprem" else f"on {NAME_OF_TARGET[target]}"
 
 
@@ -74,7 +74,7 @@ def capital(words: str) -> str:
 
 
 def uncapital(text: str) -> str:
-    """Return a phrase as it stands within a sentence; abbreviations keep their capitals.
+    """Return a phrase as it is within a sentence; abbreviations keep their capitals.
 
     >>> uncapital("Egress of data"), uncapital("NAT gateways")
     ('egress of data', 'NAT gateways')
@@ -317,7 +317,7 @@ def data_text(feed: DataFeed) -> str:
 
 
 def own_facts_lines(plan: Plan) -> list[str]:
-    """Return the facts of the user that stand in the place of the catalogue's, a line each."""
+    """Return the facts of the user that are in the place of the catalogue's, a line each."""
     lines = []
     for fact in plan.own_facts:
         was = "" if fact.catalogue is None else f" instead of {_fact(fact.catalogue)}"

@@ -1,4 +1,4 @@
-"""The engine of training: a run of so many tokens, sized by `sizing.training`, that is to end within calendar time."""
+"""The engine of training: a run over tokens, sized by `sizing.training`, that is to end within calendar time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

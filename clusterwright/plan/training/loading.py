@@ -1,4 +1,4 @@
-"""The blueprint's sections `data` and `storage` as sizing takes them, and what is told where data comes too slowly."""
+"""The blueprint's sections `data` and `storage` as sizing takes them, and what is named where data comes too slowly."""
 
 from clusterwright.blueprint.schema import Blueprint, train_of
 from clusterwright.errors import Finding
@@ -7,7 +7,7 @@ from clusterwright.sizing.records.loading import DataFeed, Loading
 from clusterwright.units import BANDWIDTH, text
 from clusterwright.workload import training
 
-#: Training that waits for less than this share of a step is not told.
+#: Training that waits for less than this share of a step is not given.
 TOLD_SHARE = 0.01
 
 
@@ -59,7 +59,7 @@ def waiting(blueprint: Blueprint, option: TrainingOption) -> tuple[Finding, ...]
 
 
 def _written(blueprint: Blueprint, section: str, key: str = "") -> tuple[str, ...]:
-    """Return the key, or what stands in the blueprint in its place: its section, else the workload."""
+    """Return the key, or what is in the blueprint in its place: its section, else the workload."""
     if section not in blueprint.model_fields_set:
         return ("workload",)
     return (section, key) if key in getattr(blueprint, section).model_fields_set else (section,)

@@ -48,7 +48,7 @@ def reliability_with(
     spot: bool,
     bytes_per_parameter: float,
 ) -> Reliability:
-    """Return the same for checkpoints of so many bytes for each parameter of the model."""
+    """Return the same for checkpoints of a given number of bytes for each parameter of the model."""
     asked, given = blueprint.reliability, calibration.reliability()
     checkpoint = asked.checkpoint
     replaced = {

@@ -35,7 +35,7 @@ class Way:
 
     Attributes:
         trained_parameters: all for full fine-tuning.
-        bytes_by_count: on each of so many cards, as the device shows it; largest_by_count: its P90.
+        bytes_by_count: on each of a given number of cards, as the device shows it; largest_by_count: its P90.
     """
 
     method: str

@@ -164,7 +164,7 @@ def peak(model: ServedModel, task: Task, factors: Factors) -> PeakMemory:
 def _unpacked(model: ServedModel, task: Task, factors: Factors) -> tuple[Values, Values]:
     """Return the bytes in 16 bits of the largest packed matrix of a layer, and those that a packed output matrix takes.
 
-    The output matrix stands beside its packed copy when it is packed, and is unpacked to multiply: `copies` of it.
+    The output matrix is beside its packed copy when it is packed, and is unpacked to multiply: `copies` of it.
     """
     matrices = np.maximum(model.mlp_matrices, 1.0)
     expert = np.asarray(model.expert_weights) / matrices

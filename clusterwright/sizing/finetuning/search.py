@@ -156,7 +156,7 @@ def _tensors(job: FinetuneJob, node: NodeType) -> tuple[int, ...]:
 
 
 def _layouts(job: FinetuneJob, node: NodeType, count: int) -> Iterator[FinetuneLayout]:
-    """Yield what a job does not exclude on so many nodes; of one node also parts of it."""
+    """Yield what a job does not exclude on a given number of nodes; of one node also parts of it."""
     together = job.sequences_per_sample
     batches = [size * together for size in _MICRO_BATCHES] if job.micro_batch is None else [job.micro_batch]
     for gpus, tensor in product(_sizes(job, node, count), _tensors(job, node)):
@@ -174,7 +174,7 @@ def _layouts(job: FinetuneJob, node: NodeType, count: int) -> Iterator[FinetuneL
 
 
 def _sizes(job: FinetuneJob, node: NodeType, count: int) -> tuple[int, ...]:
-    """Return the accelerators that may work on so many nodes."""
+    """Return the accelerators that may work on a given number of nodes."""
     if job.gpus is not None:
         return (job.gpus,) if math.ceil(job.gpus / node.gpus) == count else ()
     if count > 1:

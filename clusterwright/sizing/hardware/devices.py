@@ -37,7 +37,7 @@ def link_columns(node: NodeType) -> dict[str, float]:
 
 
 def scale_up_columns(accelerator: Accelerator) -> dict[str, float]:
-    """Return what an accelerator's links lead to; one whose topology is not told is taken as behind a switch."""
+    """Return what an accelerator's links lead to; one whose topology is not given is taken as behind a switch."""
     topology = accelerator.scale_up_topology
     if topology in (None, SWITCH, HOST):
         return {}

@@ -25,7 +25,7 @@ class TrainingJob:
         finish_within_s: calendar time allowed, None for no goal.
         confidence: the goal is met when this quantile of calendar time meets it.
         min_nodes, max_nodes: never fewer or more nodes that train, None for no limit.
-        nodes_must_be: what the number of nodes divides into, with the spare_nodes that stand beside those that train.
+        nodes_must_be: what the number of nodes divides into, with the spare_nodes that are beside those that train.
         node_counts: the only numbers of nodes, with the spares, that the hardware comes in; None for any.
         dataset_bytes: training data on shared storage; None derives it from the tokens.
         loading: how the data reaches the accelerators.

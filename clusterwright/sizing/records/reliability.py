@@ -92,6 +92,6 @@ class Reliability:
         return self.numbers.detection_s + self.numbers.restart_s
 
     def with_restart(self, added_s: float) -> "Reliability":
-        """Return the same with restarts that take so many seconds more."""
+        """Return the same with restarts that take a given number of seconds more."""
         numbers = replace(self.numbers, restart_s=self.numbers.restart_s + added_s)
         return replace(self, numbers=numbers) if added_s else self

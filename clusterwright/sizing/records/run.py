@@ -19,7 +19,7 @@ class Goodput:
         host_bytes_per_node: host memory of each node that copies of checkpoints take.
         wait_for_node_s: per interruption, because no node is at hand.
         spare_nodes: beside the nodes that train; missing_nodes: mean number away for repair, None if repair time is
-            not told.
+            not given.
         elastic: the job is to go on with fewer replicas when a node is missing; elastic_nodes: with how many nodes,
             None if it stops all the same, because fewer do not divide the batch or do not fit into memory.
         spot_interruptions_per_node_day: None where nodes are not rented on the spot market.

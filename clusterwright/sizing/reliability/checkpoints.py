@@ -150,7 +150,7 @@ def milestones(reliability: Reliability, *, run_s: float) -> int:
 
 
 def missing_nodes(reliability: Reliability, *, nodes: Values) -> Values:
-    """Return the mean number of nodes that are away for repair: rate × time (Little's law); 0 if repair is not told."""
+    """Return the mean number of nodes that are away for repair: rate × time (Little's law); 0 if repair is unknown."""
     if reliability.repair_s is None:
         return nodes * 0.0
     return nodes * reliability.lost_nodes_per_node_day * reliability.repair_s / SECONDS_PER_DAY

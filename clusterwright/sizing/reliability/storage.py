@@ -22,7 +22,7 @@ def dataset_bytes(job: TrainingJob) -> float:
 
 
 def sized(reliability: Reliability, *, parameters: float) -> Reliability:
-    """Return the choices with the checkpoint of a model of so many parameters."""
+    """Return the choices with the checkpoint of a model of a given number of parameters."""
     return replace(
         reliability,
         checkpoint_bytes=training.checkpoint_bytes(

@@ -158,7 +158,7 @@ def _state(
     used = np.minimum(others_rate * prefill, 0.999)
     # Waiting behind other prefills: M/D/1, whose mean wait is half of the service over what is idle.
     waiting = factors.queue_share * prefill * used / (2.0 * (1.0 - used))
-    # The scheduler looks for requests every so many steps: half of them pass on average, and those that came meanwhile
+    # The scheduler looks for requests every few steps: half of them pass on average, and those that came meanwhile
     # are prefilled together.
     gathered = factors.admission_steps * step.total
     together = np.maximum(alone, prefill * (1.0 + others_rate * gathered))

@@ -31,7 +31,7 @@ class Pools:
 def replicas(
     *, requests_per_s: float, replica_requests_per_s: float, replica_availability: float = 1.0, goal: float = 0.0
 ) -> Fleet:
-    """Return the replicas that meet their goals at a rate, and so many spare ones that enough of them are up.
+    """Return the replicas that meet their goals at a rate, and a given number of spare ones that enough of them are up.
 
     Each replica is given the rate at which it meets the goals under Poisson arrivals (`largest_rate`). Routers
     that send requests in turn, or to the least loaded, make arrivals at each replica more regular than that, so that

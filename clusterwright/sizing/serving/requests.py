@@ -27,7 +27,7 @@ _MOST_P95_OVER_MEAN = math.exp(_P95**2 / 2)
 _MOST_TOKENS = 1e9
 #: A trace of a million requests has 20 MB.
 _MOST_BYTES = 100_000_000
-#: Mistakes of one trace that are told at once.
+#: Mistakes of one trace that are reported at once.
 _MOST_TOLD = 20
 TRACE_COLUMNS = ("arrival_s", "input_tokens", "output_tokens")
 

@@ -4,7 +4,7 @@ A layout's replica takes more requests the more of them it holds at once, and ea
 layout the largest load that meets the goals is sought on a grid of requests in flight; the replicas follow from it.
 
 Arrivals are Poisson, so that requests in flight vary. The time per token at a percentile is that of `open_loop`, which
-the simulation is held against: single answers meet batches and prefills of their own. The first token is tested at
+the simulation is compared with: single answers meet batches and prefills of their own. The first token is tested at
 `n + z_p sqrt(n)` requests, n in the mean, with an input of that percentile behind a queue of prefills whose wait has an
 exponential tail.
 """
@@ -54,9 +54,9 @@ from clusterwright.workload.inference import ServedModel
 _GRID = np.unique(np.round(np.geomspace(1.0, 4096.0, 74), 3))
 #: Requests in flight at which percentiles of the time per token are computed, and interpolated between.
 _COARSE = np.array([1.0, 4.0, 16.0, 48.0, 128.0, 384.0, 1024.0, 4096.0])
-#: A percentile over its mean is not told beyond this: the replica does not keep up.
+#: A percentile over its mean is not given beyond this: the replica does not keep up.
 _MOST_SPREAD = 1e3
-#: No length is beyond so many times its P95.
+#: No length is beyond this many times its P95.
 _LONGEST = 4.0
 #: Accelerators of a replica within one scale-up domain, and nodes of one that is larger than a node.
 _SIZES = (1, 2, 4, 8, 16)
@@ -216,7 +216,7 @@ class _Columns:
     rate_scale: Array
 
     def at(self, index: npt.NDArray[np.intp], in_flight: Array) -> "_Columns":
-        """Return the rows of an index with so many requests in flight."""
+        """Return the rows of an index with a given number of requests in flight."""
         place = replace(taken(self.place, index), concurrency=in_flight)
         loaded = index + np.where(in_flight >= MANY_REQUESTS, len(self.first_scale) // 2, 0)
         return _Columns(
@@ -501,7 +501,7 @@ def _token_spread(service: Service, columns: _Columns, index: npt.NDArray[np.int
 def _times(
     service: Service, columns: _Columns, index: npt.NDArray[np.intp], in_flight: Array, token_spread: Array
 ) -> _Times:
-    """Return the times of layouts with so many requests in flight, on average and at the percentile of the goals."""
+    """Return the times of layouts with this many requests in flight, on average and at the percentile of the goals."""
     share = service.goals.percentile
     normal = max(NormalDist().inv_cdf(share), 0.0)
     mean = columns.at(index, in_flight)
@@ -728,7 +728,7 @@ def _size(service: Service, fitting: _Fitting, times: _Times, line: int, found: 
 
 
 def nodes_of(layout: ReplicaLayout, replicas: int, gpus: int) -> int:
-    """Return the nodes that so many replicas take; none lies on parts of two nodes unless it fills both."""
+    """Return the nodes that a given number of replicas take; none lies on parts of two nodes unless it fills both."""
     if layout.gpus >= gpus:
         return replicas * (layout.gpus // gpus)
     return -(-replicas // (gpus // layout.gpus))
@@ -791,7 +791,7 @@ class Replica:
 def replica_columns(
     service: Service, node: NodeType, layout: ReplicaLayout, calibration: Calibration, *, in_flight: float
 ) -> Replica:
-    """Return one layout's replica with so many requests in flight, for what looks at single requests."""
+    """Return one layout's replica with a given number of requests in flight, for what looks at single requests."""
     columns = _columns(service, [(node, layout)], [_configuration(service, node, layout)], calibration)
     own = columns.at(np.zeros(1, dtype=np.intp), np.array([max(in_flight, 1.0)]))
 

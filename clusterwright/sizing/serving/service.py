@@ -48,7 +48,7 @@ class Lengths:
         return self.mean * math.exp(NormalDist().inv_cdf(share) * spread - spread**2 / 2.0)
 
     def share_above(self, tokens: float) -> float:
-        """Return the share of all that is above so many tokens.
+        """Return the share of all that is above a given number of tokens.
 
         >>> round(Lengths(mean=1000, p95=3000).share_above(3000), 3)
         0.05
@@ -82,7 +82,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatencyGoals:
-    """What so many of the requests must meet.
+    """What the required number of the requests must meet.
 
     Attributes:
         first_token_s, time_per_token_s: longest, None for no goal; percentile: share of the requests, 0 to 1.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from clusterwright.sizing.records.job import TrainingJob
 
 Path = tuple[str | int, ...]
-#: Stands in a path for the target that is being sized, which sizing does not know.
+#: Placeholder in a path for the target that is being sized, which sizing does not know.
 THIS_TARGET = "this target"
 _PARALLELISM = ("workload", "parallelism")
 _TARGET = ("targets", THIS_TARGET)
@@ -50,7 +50,7 @@ class Constraint:
 
 
 def constraints_of(job: TrainingJob) -> tuple[Constraint, ...]:
-    """Return what the user holds of a job; nodes are told with the spares, as the blueprint counts them."""
+    """Return what the user holds of a job; nodes are reported with the spares, as the blueprint counts them."""
     found = []
     for field, words, path in _SAID:
         value = getattr(job, field)

@@ -49,7 +49,7 @@ class MemoryColumns:
 
 
 def reserved_bytes(memory: MemoryPerGpu) -> float:
-    """Return the bytes that the allocator holds: what tensors take, and what it loses of what it hands out anew.
+    """Return the bytes that the allocator holds: what tensors take, and what it loses of what it hands out again.
 
     What remains of the total are the contexts of driver and collective library, which are not the allocator's.
     """

@@ -17,7 +17,7 @@ LARGEST_CONTEXT_PARALLEL = 64
 LARGEST_EXPERT_PARALLEL = 128
 #: Sequences from here on may be split over accelerators.
 CONTEXT_PARALLEL_FROM_TOKENS = 8192
-#: Beyond this many parts of a sequence, each part keeps at least so many tokens: attention waits for every other part.
+#: Beyond this many parts of a sequence, each keeps at least as many tokens: attention waits for all others.
 _MANY_PARTS, _TOKENS_OF_MANY_PARTS = 16, 32_768
 #: Which (stages, chunks) a schedule can have, and the column that it makes.
 _SCHEDULED: dict[str | None, Callable[[int, int], bool]] = {

@@ -9,7 +9,7 @@ GRADIENT_BYTES = 4.0
 #: fp32 copy of the weights (4) and Adam's two moments (8).
 OPTIMIZER_BYTES = 12.0
 #: Contexts of the driver and the collective library: 2 to 6 GiB are reported, this is the middle; the allocator loses
-#: 5 to 10 % of what it hands out anew in every step. A B200 run reserved 70.9 GiB where 66.6 were allocated.
+#: 5 to 10 % of what it hands out again in every step. A B200 run reserved 70.9 GiB where 66.6 were allocated.
 CONTEXT_BYTES = 4.0 * 2**30
 FRAGMENTATION = 0.05
 #: Bytes of each logit where the loss is computed in place, and where PyTorch keeps logits, their softmax and its

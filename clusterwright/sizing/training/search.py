@@ -33,7 +33,7 @@ _WORKLOAD = ("workload",)
 
 
 def no_layout(job: TrainingJob, node: NodeType, *, limit: int) -> Finding:
-    """Return `LAY001`: no split of up to `limit` nodes divides the model and the batch, and what stands in the way."""
+    """Return `LAY001`: no split of up to `limit` nodes divides the model and the batch, and what is in the way."""
     held = [entry for entry in constraints_of(job) if entry.field != "max_nodes"]
     given = f" with {', '.join(entry.words for entry in held)} as given" if held else ""
     blamed = to_blame(job, lambda freer: _has_layouts(freer, node))

@@ -37,7 +37,7 @@ class Traffic:
             sharding groups; the last three again for `expert` parameters.
         ranks: of each group; stride: accelerators from one rank to the next.
         level: the highest that the group reaches: `scale-up domain`, `leaf`, `spine`, `core`, or `network` where its
-            tiers are not told.
+            tiers are not given.
         way: the fastest algorithm that it may use.
         size_bytes: of the buffer; bytes_per_s: that one accelerator gets at that level, one direction.
         seconds: once; times: in a step.

@@ -154,7 +154,7 @@ def _beta(entry: UncertainInput, share: "Column") -> "Column":
 
 
 def _normal(entry: UncertainInput, share: "Column") -> "Column":
-    """Normal with low and high as P10 and P90; what would be below 0 is drawn anew, above."""
+    """Normal with low and high as P10 and P90; what would be below 0 is drawn again, above."""
     from scipy import special  # noqa: PLC0415
 
     mean, deviation = (entry.low + entry.high) / 2.0, (entry.high - entry.low) / (2.0 * _P90)

@@ -166,7 +166,7 @@ def price_shares(ledger: Ledger) -> "dict[tuple[str, str], Column]":
     """Return which share of the present value that each option pays is at prices agreed at the start of each month.
 
     Returns:
-        Shares by name of the column of a draw (one per term whose price is agreed anew) and candidate whose nodes are
+        Shares by name of the column of a draw (one per term whose price is agreed again) and candidate whose nodes are
         paid: one per month (the first is paid at today's price) and one more for the end of the horizon.
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: Prices that are tried at once, and how often the span between two of them is cut again.
 _POINTS, _CUTS = 17, 14
-#: Above so many times today's price none is looked for.
+#: Above this many times today's price none is looked for.
 _MOST = 2.0**20
 
 

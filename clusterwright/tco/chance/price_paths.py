@@ -71,7 +71,7 @@ class PathRule:
     """How paths are drawn.
 
     Attributes:
-        block_months: so many months in a row are taken from the history at once; a shorter series begins anew.
+        block_months: this many months in a row are taken from the history at once; a shorter series begins again.
         drift: one of `DRIFTS`. `none`: the mean change is taken off, so that the median path stays where it is.
         resale_correlation: rank correlation of resale with the rental price at the end of the path, 0 to 1.
     """

@@ -219,7 +219,7 @@ def existing_network(subject: Subject, provider: Provider) -> Iterator[Outcome]:
 
 
 def _unfit(subject: Subject, subnet: Subnet, network: str) -> list[str]:
-    """Return why nodes cannot stand in a subnet."""
+    """Return why nodes cannot be in a subnet."""
     wrong, nodes = [], subject.node_count or 0
     if subnet.zone and subnet.zone != subject.zone:
         wrong.append(f"{subnet.id} is in {subnet.zone}, the nodes are in {subject.zone}")

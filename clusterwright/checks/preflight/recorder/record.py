@@ -113,7 +113,7 @@ def recorded(job: dict[str, Any], layer: str, stacks: dict[str, Any], programs: 
         error, reads = programs.run(
             {
                 "folder": str(folder),
-                # The project is installed in a user's environment; here its folder stands on the path.
+                # The project is installed in a user's environment; here its folder is on the path.
                 "path": [str(project)] if layer else [],
                 "project": name,
                 "stack": stack,

@@ -99,7 +99,7 @@ def struct_of(values: dict[str, Any]) -> struct_pb2.Struct:
 
 
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
-    """Registers resources by the engine's rules for URNs and keeps what it was told."""
+    """Registers resources by the engine's rules for URNs and keeps what it was given."""
 
     def __init__(self, *, project: str, stack: str, organization: str, cloud: Cloud) -> None:
         self.project = project

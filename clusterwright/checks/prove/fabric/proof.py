@@ -116,7 +116,7 @@ def prove_netlist(
         *(_even(fabric, uplinks, downlinks, full=full) if ends is None else ()),
         *_shared(fabric, busiest, full=full),
         # Where leaves are not full the tables share some links unevenly among endpoints without any fault: up to 7
-        # flows were measured with 36 nodes, so the number is told and not judged.
+        # flows were measured with 36 nodes, so the number is reported and not judged.
         *(_shared(fabric, busiest_of_all, full=True, of="all endpoints") if full else ()),
     ]
     return Proof(
@@ -232,7 +232,7 @@ def _even(fabric: Fabric, up: tuple[int, int] | None, down: tuple[int, int] | No
     if up is None or down is None:
         return
     trunk = fabric.uplinks_per_leaf // fabric.spine_per_group
-    # Subnet managers may stand on ports beyond the places of nodes.
+    # Subnet managers may be on ports beyond the places of nodes.
     ports = [max(fabric.ports_per_leaf, fabric.down_ports(leaf)) for leaf in range(fabric.leaf)]
     # The ports of each other leaf are dealt out over the uplinks, so that one may get one more than the next.
     dealt = [ceil(count / fabric.uplinks_per_leaf) for count in ports]

@@ -21,7 +21,7 @@ def read_netlist(path: Path, kinds: Mapping[str, str]) -> Netlist:
         kinds: kind of end by device name, see `links.End`; devices that it does not name are of kind `unknown`.
 
     Raises:
-        InputError: the file cannot be read, or a line is not understood; told with file and line.
+        InputError: the file cannot be read, or a line is not understood; reported with file and line.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

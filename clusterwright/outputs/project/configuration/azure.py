@@ -138,7 +138,7 @@ def _last_part(cidr: str) -> str:
     return f"{network.broadcast_address - 15}/28"
 
 
-#: What only the cluster layer of one scheduler is told.
+#: What only the cluster layer of one scheduler is reported.
 _CLUSTER = {"slurm": _slurm, "kubernetes": _kubernetes}
 
 

@@ -87,7 +87,7 @@ def simulate_apart(
 ) -> Outcome:
     """Return what requests see where one pool computes inputs and another one decodes.
 
-    Keys and values of the input travel in between, cached ones too; the first token is told once they are there.
+    Keys and values of the input travel in between, cached ones too; the first token is reported once they are there.
 
     Args:
         prefill: step times of a worker that prefills.
