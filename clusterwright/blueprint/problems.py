@@ -46,7 +46,7 @@ class Problem:
     unknown_key: bool = False
 
     def to_dict(self) -> dict[str, str | int | None]:
-        """Return the problem as JSON holds it; line and column are None where it stands in no text."""
+        """Return the problem as JSON holds it; line and column are None where it is in no text."""
         return {
             "id": self.id,
             "path": dotted(self.path),
