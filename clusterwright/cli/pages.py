@@ -1,10 +1,9 @@
 """The pages of the documentation, which are a part of the installation."""
 
+import pydoc
 import sys
 from difflib import get_close_matches
 from pathlib import Path
-
-import click
 
 from clusterwright import assets
 from clusterwright.errors import InputError
@@ -33,7 +32,7 @@ def show(topic: str | None) -> None:
         )
     text = known[name].read_text(encoding="utf-8")
     if sys.stdout.isatty():
-        click.echo_via_pager(text)
+        pydoc.pager(text)
     else:
         sys.stdout.write(text)
 

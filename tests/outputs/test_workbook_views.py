@@ -208,6 +208,18 @@ def _service() -> tuple[Plan, Finances]:
     return plan, finances(plan, PriceBook.open(), draws=20, seed=1)
 
 
+def test_no_input_of_a_services_workbook_is_other_than_it_was_written() -> None:
+    """Each input that Checks holds is in its cell as written; the goodput of hardware counted by the engine is none."""
+    plan, found = _service()
+    book = openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan, found)))
+    assert "engine" in [cell.value for cell in book["Unit costs"]["B"]]
+    rows = [row[4:6] for row in book["Checks"].iter_rows(min_row=6, values_only=True) if row[4] and row[5] != "formula"]
+    assert len(rows) > 100
+    for place, written in rows:
+        sheet, cell = str(place).split("!")
+        assert book[sheet][cell].value == written, place
+
+
 def test_what_is_bought_now_is_not_what_growth_buys_later() -> None:
     """The summary's `buy now` of a cluster that grows is paid at the start, as the plan's option has it."""
     plan = plan_of(BLUEPRINT, ["tco.growth=30 %", "tco.refresh=18 months"])

@@ -81,8 +81,14 @@ def write_units(
     annuity = page.put(5, 1, payment(work.names["discount_rate"], years, figure(1.0)), "number")
     page.head(_FIRST - 1, columns)
     rows = {key: row for row, key in enumerate(work.flows, start=_FIRST)}
+    counted_by_engine = {
+        key for key, flows in work.flows.items() if key in work.not_live or (flows.cost.mixed and key not in mixes)
+    }
+    # Only what the row's formulas read is an input: a cell that is written again would count as changed.
     goodputs = {
-        key: page.number(rows[key], 1, offer.goodput, "share_input")
+        key: figure(offer.goodput)
+        if key in counted_by_engine or key in mixes
+        else page.number(rows[key], 1, offer.goodput, "share_input")
         for key, offer in work.found.offers.items()
         if key in rows
     }
@@ -90,7 +96,7 @@ def write_units(
     for row, flows in enumerate(work.flows.values(), start=_FIRST):
         page.text(row, 0, flows.label)
         mixed = mixes.get(flows.key)
-        if flows.key in work.not_live or (flows.cost.mixed and mixed is None):
+        if flows.key in counted_by_engine:
             _from_engine(work, row, flows)
             continue
         hours = flows.gpus * flows.days * 24.0
