@@ -86,7 +86,7 @@ class Goals(Section):
         None, description="serve: longest time between two tokens of an answer, its mean, for example 50 ms"
     )
     percentile: Annotated[float, Field(gt=0, lt=100)] = Field(
-        95.0, description="serve: so many of 100 requests meet the two goals at the peak, for example 95"
+        95.0, description="serve: percentile of requests that meets the two goals at the peak, for example 95"
     )
     memory_confidence: Annotated[Fraction, Field(ge=0.5, le=0.999)] = Field(
         0.95, description="finetune: a layout is taken where it fits into memory with this probability"

@@ -83,7 +83,7 @@ class PricePath(Section):
         description="history: blocks of past monthly changes, drawn at random; band: one level for the whole horizon",
     )
     block: Annotated[Duration, Field(ge=_MONTH_S, le=120 * _MONTH_S)] = Field(
-        6 * _MONTH_S, description="so many months in a row are taken from the history at once, for example 6 months"
+        6 * _MONTH_S, description="months in a row that are taken from the history at once, for example 6 months"
     )
     drift: Literal["none", "historic"] = Field(
         "none", description="none: prices fall as likely as they rise; historic: the mean change of the past goes on"

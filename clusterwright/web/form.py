@@ -3,6 +3,7 @@
 A field is a value that can be typed into one line. Lists of sections and maps stay in the text of the blueprint.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -38,6 +39,9 @@ _OF_KIND = {"traffic": "serve", "replicas": "serve"}
 #: Keys that name files of the machine that plans, which a request may not.
 _FILES = frozenset(("targets.onprem.parts", "traffic.trace"))
 _DEFINITIONS = "#/definitions/"
+#: How a description says that a key is of one kind of workload alone, and what a value looks like.
+_ALONE = re.compile(rf"({'|'.join(KINDS)}): ")
+_EXAMPLE = re.compile(r", for example ([^,;]+)$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +135,8 @@ def _groups(name: str, node: Mapping[str, Any], definitions: Mapping[str, Any]) 
         for target, inside in section["properties"].items():
             of_target = _section(inside, definitions)
             if of_target is not None:
-                yield _group(target, f"targets.{target}", of_target, definitions, kind="", optional=True)
+                kind, _ = _kind_of(inside)
+                yield _group(target, f"targets.{target}", of_target, definitions, kind=kind, optional=True)
     else:
         yield _group(name, name, section, definitions, kind=_OF_KIND.get(name, ""))
 
@@ -172,13 +177,14 @@ def _forms(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _leaf(path: str, node: Mapping[str, Any], kind: str) -> Field | None:
     """Return the field of a value, None where it is a section or takes more than a line."""
     forms = _forms(node)
-    words = str(node.get("description", ""))
+    alone, words = _kind_of(node)
     choices = [str(choice) for form in forms for choice in form.get("enum", [form["const"]] if "const" in form else [])]
     types = {str(form.get("type", "")) for form in forms if "enum" not in form and "const" not in form}
     examples = [example for form in (node, *forms) for example in form.get("examples", ())]
     usual = node.get("default")
     example = _words(usual) if usual is not None and not isinstance(usual, dict | list) else ""
-    example = example or next((str(entry) for entry in examples), "")
+    in_words = _EXAMPLE.search(words)
+    example = example or (in_words[1] if in_words else next((str(entry) for entry in examples), ""))
     if types == {"boolean"}:
         form, choices = "choice", ["true", "false"]
     elif choices and not types:
@@ -192,9 +198,16 @@ def _leaf(path: str, node: Mapping[str, Any], kind: str) -> Field | None:
     else:
         return None
     return Field(
-        path=path, kind=kind, form=form, words=words, example=example,
+        path=path, kind=kind or alone, form=form, words=words, example=example,
         choices=tuple(choices) if form == "choice" else (), shown=path in SHOWN,
     )  # fmt: skip
+
+
+def _kind_of(node: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the kind of workload that a key is of, empty if of all, and the rest of its description."""
+    words = str(node.get("description", ""))
+    alone = _ALONE.match(words)
+    return (alone[1], words[alone.end() :]) if alone else ("", words)
 
 
 def _words(value: object) -> str:

@@ -54,6 +54,9 @@ const inputs = () => [...document.querySelectorAll("#form [data-path][data-form]
 function show() {
   byId("kind").value = (values.workload || {}).kind || "train";
   for (const group of document.querySelectorAll("#form [data-kind]")) group.hidden = group.dataset.kind !== kind();
+  for (const more of document.querySelectorAll("#form .fields > details")) {
+    more.hidden = [...more.querySelectorAll(".field")].every(one => one.hidden);
+  }
   for (const box of document.querySelectorAll("#form [data-target]")) {
     const there = Boolean(at(box.dataset.target));
     box.checked = there;

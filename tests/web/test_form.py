@@ -31,3 +31,15 @@ def test_choices_are_those_of_the_schema() -> None:
     assert by_identity["train-workload-sequence_length"].form == "number"
     assert by_identity["goals-finish_within"].example == "30 days"
     assert by_identity["targets-aws-allowed_instances"].form == "list"
+
+
+def test_a_goal_of_services_is_no_field_of_a_run() -> None:
+    """What the schema says of one kind of workload is shown for that kind, with an example of its own."""
+    by_path = {field.path: field for field in fields() if field.path.startswith("goals.")}
+    assert {path.removeprefix("goals."): field.kind for path, field in by_path.items()} == {
+        "finish_within": "", "confidence": "", "first_token": "serve", "time_per_token": "serve",
+        "percentile": "serve", "memory_confidence": "finetune",
+    }  # fmt: skip
+    assert by_path["goals.first_token"].example == "1 s"
+    assert by_path["goals.first_token"].words.startswith("longest time from a request")
+    assert by_path["goals.percentile"].example == "95"
