@@ -17,7 +17,8 @@ GOLDEN = Path(__file__).parent / "golden" / "slurm"
 def plan_of(system: str, nodes: int) -> tuple[SimpleNamespace, SimpleNamespace]:
     """Return the parts of a plan and of its on-premises option that Slurm's files are made from."""
     fabric = size_fabric(nodes=nodes, rails=8, radix=64, management_ports=2)
-    plan = SimpleNamespace(cluster=SimpleNamespace(name="pod", partition="gpu", host_prefix="dgx"))
+    cluster = SimpleNamespace(name="pod", partition="gpu", host_prefix="dgx")
+    plan = SimpleNamespace(cluster=cluster, software_of=lambda _: None)
     facility = SimpleNamespace(system=system, fabric=fabric, inventory=SimpleNamespace(hosts_per_node=1))
     option = SimpleNamespace(target="onprem", nodes=nodes, facility=facility)
     return plan, option
