@@ -484,16 +484,3 @@ def test_times_per_token_at_a_percentile_are_those_of_simulated_requests(name: s
     late = float(np.nanquantile(seen.time_per_token_s, service.goals.percentile))
     assert size.time_per_token_s.value == pytest.approx(late, rel=0.15)
     assert size.mean_time_per_token_s == pytest.approx(float(np.nanmean(seen.time_per_token_s)), rel=0.15)
-
-
-def test_every_rule_of_services_is_in_its_table() -> None:
-    """Ids in the code, and those of the table in docs/serving.md, are the same."""
-    package = assets.root() / "clusterwright"
-    rule = r"(?:SRV|KIND)\d{3}"
-    code = {
-        found
-        for path in package.rglob("*.py")
-        for found in re.findall(rf'"({rule})"', path.read_text(encoding="utf-8"))
-    }
-    table = re.findall(rf"^\| `({rule})`", (assets.root() / "docs" / "serving.md").read_text(encoding="utf-8"), re.M)
-    assert sorted(table) == sorted(code)
