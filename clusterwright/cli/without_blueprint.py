@@ -250,7 +250,7 @@ def software(
     set_values: SetValues = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which releases stand on the nodes, and why."""
+    """Show which releases the nodes have, and why."""
     from clusterwright.cli import software as command
 
     raise typer.Exit(command.software(blueprint, set_values, slices=slices, rules=rules, as_json=as_json))
