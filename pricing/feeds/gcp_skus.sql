@@ -111,7 +111,8 @@ added as (
         offered.region,
         offered.term,
         coalesce(min(matched.currency), 'USD') as currency,
-        sum(component.quantity * matched.amount) as amount,
+        -- to Google's unit: the order of the sum is the engine's, and another last bit would be another price
+        round(sum(component.quantity * matched.amount), 9) as amount,
         max(matched.effective_at) as effective_at,
         coalesce(
             string_agg(
