@@ -110,10 +110,11 @@ def problems_as_written(layer: Path, stack: str) -> list[str]:
     """Return what is wrong with the users and groups that a layer's `Pulumi.<stack>.yaml` names."""
     written: object = yaml.safe_load((layer / f"Pulumi.{stack}.yaml").read_text())
     config = cast("Mapping[str, object]", written).get("config") if isinstance(written, Mapping) else None
+    settings: Mapping[str, object] = cast("Mapping[str, object]", config) if isinstance(config, Mapping) else {}
     values = Values(
         values={
             key.rpartition(":")[2]: _as_read(value)
-            for key, value in (cast("Mapping[str, object]", config) if isinstance(config, Mapping) else {}).items()
+            for key, value in settings.items()
             if key.rpartition(":")[2] in OBJECT_KEYS
         }
     )
