@@ -26,6 +26,10 @@ class Cloud:
         service_range: the range of Kubernetes services can be chosen.
         storage_in_tib: file systems are asked for in TiB, not in GiB.
         labels_in_lower_case: labels have no capital letters and few signs.
+        lists_are_partial: lists of where types are offered leave whole regions out (governments, China), so that a list
+            says nothing of a region that it does not have.
+        kubernetes_has_images: managed Kubernetes chooses the nodes' image by its own version.
+        roce_library: what tables of software call RoCE here, where a provider may have a collective library of its own.
     """
 
     id: str
@@ -37,6 +41,9 @@ class Cloud:
     service_range: bool = False
     storage_in_tib: bool = False
     labels_in_lower_case: bool = False
+    lists_are_partial: bool = False
+    kubernetes_has_images: bool = False
+    roce_library: str = "roce"
 
     def fits_region(self, zone: str, region: str) -> bool:
         """Tell whether a zone's name is one of a region.
@@ -66,7 +73,13 @@ class Cloud:
 
 CLOUDS: Mapping[str, Cloud] = MappingProxyType(
     {
-        "aws": Cloud(id="aws", zone="{region}[a-z]", zone_name="{region}{last}", zone_key="availabilityZone"),
+        "aws": Cloud(
+            id="aws",
+            zone="{region}[a-z]",
+            zone_name="{region}{last}",
+            zone_key="availabilityZone",
+            lists_are_partial=True,
+        ),
         "azure": Cloud(
             id="azure",
             zone="[123]",
@@ -74,6 +87,7 @@ CLOUDS: Mapping[str, Cloud] = MappingProxyType(
             zone_has_region=False,
             service_range=True,
             storage_in_tib=True,
+            kubernetes_has_images=True,
         ),
         "gcp": Cloud(
             id="gcp",
@@ -81,6 +95,8 @@ CLOUDS: Mapping[str, Cloud] = MappingProxyType(
             zone_name="{region}-{last}",
             zones_are_listed=True,
             labels_in_lower_case=True,
+            kubernetes_has_images=True,
+            roce_library="gib",
         ),
     }
 )

@@ -10,6 +10,7 @@ from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.software import mig, solver
 from clusterwright.catalog.software.solver import Chosen, Pin
+from clusterwright.clouds import CLOUDS
 
 #: Operating systems where the blueprint names none: DGX systems come with their own.
 _SYSTEM, _DGX_SYSTEM = "ubuntu-24.04", "dgx-os-7"
@@ -101,7 +102,7 @@ def _fabric(entry: ResolvedTarget) -> str:
     kind = entry.node.network_kind
     if entry.system is not None:
         return kind if kind == "infiniband" else "roce" if entry.system.vendor == "NVIDIA" else "ethernet"
-    return "gib" if (kind, entry.target) == ("roce", "gcp") else kind
+    return CLOUDS[entry.target].roce_library if kind == "roce" else kind
 
 
 def _architecture(entry: ResolvedTarget) -> str:

@@ -43,9 +43,8 @@ def verdict(catalogue: Catalogue, instance: Instance, region: str) -> Verdict:
             region_of(instance.cloud, place) for place in instance.regions
         )
     known = catalogue.regions.get(region)
-    silent = [
-        source for source in lists if instance.cloud == "aws" and known is not None and source not in known.listed_by
-    ]
+    partial = CLOUDS[instance.cloud].lists_are_partial
+    silent = [source for source in lists if partial and known is not None and source not in known.listed_by]
     speaking = {source: regions for source, regions in lists.items() if source not in silent}
     return Verdict(
         listed_by=tuple(source for source, regions in speaking.items() if region in regions),

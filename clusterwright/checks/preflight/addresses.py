@@ -12,6 +12,7 @@ from clusterwright.checks.preflight.storage import configured
 from clusterwright.checks.preflight.subject import NETWORK_RANGE, Subject
 from clusterwright.checks.preflight.targets import existing_keys, outcomes_of, target_of
 from clusterwright.checks.preflight.values import text
+from clusterwright.clouds import has_service_range
 from clusterwright.plan.candidates.cloud_addresses import RDMA_NETWORK, RULES, addresses_of_nodes, overlap_findings
 
 #: Ranges that something on the nodes already uses: (range, whose, clouds).
@@ -69,8 +70,8 @@ def ranges(subject: Subject) -> Iterator[Outcome]:
 
 
 def _other_ranges(subject: Subject, network: IPv4Network) -> Iterator[Outcome]:
-    """Hold the ranges of Kubernetes on Azure against the network: services outside it, the API server inside."""
-    if subject.cloud != "azure" or subject.project.scheduler != "kubernetes" or subject.instance is None:
+    """Hold ranges of Kubernetes that are chosen against the network: services outside it, the API server inside."""
+    if not has_service_range(subject.cloud) or subject.project.scheduler != "kubernetes" or subject.instance is None:
         return
     services, inside = subject.project.setting("serviceCidr"), subject.project.setting("apiServerCidr")
     for given in (services, inside):

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
 
 from clusterwright.checks.preflight.project import Setting
@@ -17,11 +18,39 @@ _FIX = (
     "work from: ./cluster.sh set 'operatorCidrs[0]' 203.0.113.7/32 with yours; or bring up inside the network"
 )
 _COMPARE = "compare with what a service for it, such as https://checkip.amazonaws.com, says of this machine"
-#: By cloud, the way that `cluster.sh` and the program take from outside, and what it needs on this machine.
-_GATE: Mapping[str, str] = {
-    "aws": "charts go through Session Manager and a system node; this machine needs session-manager-plugin",
-    "azure": "charts go through the foundation's Bastion",
-    "gcp": "charts go by the API server's name at Google's gate, where IAM is asked first",
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Gate:
+    """The way that `cluster.sh` and the program take from outside to a cloud's API server.
+
+    Attributes:
+        way: what charts go through, and what it needs on this machine.
+        switch: setting that makes the gate; none where it is always there.
+        left_out_by: setting of an existing network with which the foundation makes no gate.
+        doubt, endpoints: what is not known of an existing network, and what to give it.
+    """
+
+    way: str
+    switch: str | None = None
+    left_out_by: str | None = None
+    doubt: str | None = None
+    endpoints: str | None = None
+
+
+_GATE: Mapping[str, _Gate] = {
+    "aws": _Gate(
+        way="charts go through Session Manager and a system node; this machine needs session-manager-plugin",
+        doubt="whether machines of the existing network reach Systems Manager is not known",
+        endpoints="give the network endpoints of ssm, ssmmessages and ec2messages, or a NAT gateway",
+    ),
+    # A key or a container of blobs that exists leaves the network, and Bastion, to the foundation.
+    "azure": _Gate(
+        way="charts go through the foundation's Bastion",
+        switch="bastionEnabled",
+        left_out_by="existingNetwork.virtualNetworkId",
+    ),
+    "gcp": _Gate(way="charts go by the API server's name at Google's gate, where IAM is asked first"),
 }
 #: The program's module that knows that way; projects of earlier releases have none.
 _MODULE = "gpu_cluster/kubernetes/api_access.py"
@@ -76,29 +105,27 @@ def _by_address(operators: Setting, named: list[str]) -> Outcome:
 
 
 def _by_gate(subject: Subject) -> Outcome:
-    place = _cluster(subject, "apiFromOutside")
-    if subject.cloud == "azure":
-        bastion = subject.project.setting("bastionEnabled")
-        # A key or a container of blobs that exists leaves the network, and Bastion, to the foundation.
-        existing = subject.project.setting("existingNetwork.virtualNetworkId")
-        if existing is not None or (bastion is not None and flag(bastion.value) is False):
-            return Outcome(
-                status="FAIL",
-                message="charts would go through the foundation's Bastion, and it makes none: `up` would stop before "
-                "them",
-                fix="bring up from a machine in the network, with ./cluster.sh set apiFromOutside false"
-                if existing is not None
-                else "./cluster.sh set bastionEnabled true",
-                place=existing.place if existing is not None else bastion.place if bastion is not None else place,
-            )
-    if subject.cloud == "aws" and subject.existing_network is not None:
+    gate, place = _GATE[subject.cloud], _cluster(subject, "apiFromOutside")
+    existing = None if gate.left_out_by is None else subject.project.setting(gate.left_out_by)
+    switch = None if gate.switch is None else subject.project.setting(gate.switch)
+    never = f"{gate.way.replace(' go ', ' would go ')}, and it makes none: `up` would stop before them"
+    if existing is not None:
+        return Outcome(
+            status="FAIL",
+            message=never,
+            fix="bring up from a machine in the network, with ./cluster.sh set apiFromOutside false",
+            place=existing.place,
+        )
+    if switch is not None and flag(switch.value) is False:
+        return Outcome(status="FAIL", message=never, fix=f"./cluster.sh set {gate.switch} true", place=switch.place)
+    if gate.doubt is not None and subject.existing_network is not None:
         return Outcome(
             status="UNKNOWN",
-            message=f"{_GATE['aws']}; whether machines of the existing network reach Systems Manager is not known",
-            fix="give the network endpoints of ssm, ssmmessages and ec2messages, or a NAT gateway",
+            message=f"{gate.way}; {gate.doubt}",
+            fix=gate.endpoints or "",
             place=subject.existing_network.place,
         )
-    return passed(_GATE[subject.cloud], place)
+    return passed(gate.way, place)
 
 
 def _from_inside(subject: Subject) -> Outcome:

@@ -12,8 +12,8 @@ from clusterwright.checks.preflight.targets import outcomes_of, target_of
 from clusterwright.checks.preflight.values import flag, text, whole
 
 _HOURS_PER_DAY = 24
-#: Of the projects, without the key (stacks/azure/base/gpu_cluster/node_type.py).
-_SCALE_SET_NODES = 100
+#: Nodes of one scale set in projects without the key (stacks/azure/base/gpu_cluster/node_type.py); others have no sets.
+_SCALE_SET_NODES = {"azure": 100}
 #: Settings that ask for placement of one's own; a reservation brings its own.
 _PLACEMENT = ("placementMaxDistance", "placementGroup", "placementGroupName", "proximityPlacementGroup", "placement")
 
@@ -145,12 +145,14 @@ def limits(subject: Subject) -> Iterator[Outcome]:
 
 
 def _nodes_of_a_scale_set(subject: Subject) -> int | None:
-    """Return how many nodes the program puts into one scale set on Azure; None where they need no common one."""
-    setting = subject.project.setting("nodeType") if subject.cloud == "azure" else None
+    """Return how many nodes the program puts into one scale set; None where they need no common one."""
+    usual, setting = _SCALE_SET_NODES.get(subject.cloud), subject.project.setting("nodeType")
+    if usual is None:
+        return None
     node = setting.value if setting is not None else None
     if not isinstance(node, Mapping) or text(node.get("fabric")) != "infiniband":
         return None
-    return whole(node.get("maxNodesPerScaleSet", _SCALE_SET_NODES))
+    return whole(node.get("maxNodesPerScaleSet", usual))
 
 
 def _split(subject: Subject) -> bool:

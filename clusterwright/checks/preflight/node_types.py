@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from clusterwright.catalog.records import Instance
 from clusterwright.checks.preflight.frame import open_keys
 from clusterwright.checks.preflight.project import Setting
-from clusterwright.checks.preflight.results import Outcome, passed
+from clusterwright.checks.preflight.results import Outcome, Status, passed
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.values import flag, text, whole
+from clusterwright.clouds import CLOUDS
 
 _MIB = 2.0**20
 _ARM = re.compile(r"arm64|aarch64|2404-gb\b")
@@ -136,8 +138,7 @@ def image_fits(subject: Subject) -> Iterator[Outcome]:
     instance, setting = subject.instance, subject.project.setting("nodeType.image")
     if instance is None or "nodeType.image" in open_keys(subject):
         return
-    if setting is None and subject.project.scheduler == "kubernetes" and subject.cloud != "aws":
-        # AKS and GKE choose the image by the cluster's version.
+    if setting is None and subject.project.scheduler == "kubernetes" and CLOUDS[subject.cloud].kubernetes_has_images:
         return
     if instance.vendor_software == "tpu" and setting is None:
         yield from _tpu_runtime(subject, instance)
@@ -181,26 +182,46 @@ def _unfit(setting: Setting, message: str) -> Outcome:
     return Outcome(status="FAIL", message=message, fix="take the image of this type: README.md", place=setting.place)
 
 
-#: How an image is asked for that moves, by cloud: pattern of the reference, and how to find the one it means now.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Moving:
+    """How a cloud's images are asked for that move.
+
+    Attributes:
+        reference: pattern of such a reference.
+        command: finds the image that it means now; of `{image}`, `{region}`, and the parts of the reference.
+        parts: pattern of a reference with its parts by name.
+        status: what becomes of it: a program that refuses it, or one that resolves it again at every `up`, which
+            replaces nodes.
+    """
+
+    reference: re.Pattern[str]
+    command: str
+    parts: re.Pattern[str] = re.compile("")
+    status: Status = "WARN"
+
+
 _MOVING = {
-    "aws": (
-        re.compile(r"/latest/|/recommended/|^resolve:"),
-        "aws ssm get-parameter --region {region} --name {image} --query Parameter.Value --output text",
+    "aws": _Moving(
+        reference=re.compile(r"/latest/|/recommended/|^resolve:"),
+        command="aws ssm get-parameter --region {region} --name {image} --query Parameter.Value --output text",
     ),
-    "azure": (
-        re.compile(r"(?i):latest$"),
-        "az vm image list --publisher {publisher} --offer {offer} --sku {sku} --all --query '[-1].version'",
+    "azure": _Moving(
+        reference=re.compile(r"(?i):latest$"),
+        command="az vm image list --publisher {publisher} --offer {offer} --sku {sku} --all --query '[-1].version'",
+        parts=re.compile(r"(?P<publisher>[^:]*):?(?P<offer>[^:]*):?(?P<sku>[^:]*)"),
+        status="FAIL",
     ),
-    "gcp": (
-        re.compile(r"/family/|^family/"),
-        "gcloud compute images describe-from-family {family} --project {project} --format='value(name)'",
+    "gcp": _Moving(
+        reference=re.compile(r"/family/|^family/"),
+        command="gcloud compute images describe-from-family {family} --project {project} --format='value(name)'",
+        parts=re.compile(r"(?:projects/)?(?P<project>[a-z0-9-]+)/(?:global/images/)?family/(?P<family>[a-z0-9-]+)"),
     ),
 }
 
 
 def image_pinned(subject: Subject) -> Iterator[Outcome]:
     """Check that every image is one that stays: nodes made later are then like those made first."""
-    pattern, command = _MOVING[subject.cloud]
+    moving = _MOVING[subject.cloud]
     found = [
         setting
         for key in ("nodeType.image", "controllerImage", "loginImage", "systemImage")
@@ -210,27 +231,21 @@ def image_pinned(subject: Subject) -> Iterator[Outcome]:
     seen: set[tuple[str, str]] = set()
     for setting in found:
         image = text(setting.value)
-        if not pattern.search(image) or setting.name in still_open or (setting.name, image) in seen:
+        if not moving.reference.search(image) or setting.name in still_open or (setting.name, image) in seen:
             continue
         seen.add((setting.name, image))
         good = False
         yield Outcome(
-            # Azure's program refuses the version; the others resolve it again at every `up`, which replaces nodes.
-            status="FAIL" if subject.cloud == "azure" else "WARN",
+            status=moving.status,
             message=f"{setting.name} moves: {image}",
-            fix=f"./cluster.sh set {setting.name} $({_look_up(command, image, subject)}); --online looks it up",
+            fix=f"./cluster.sh set {setting.name} $({_look_up(moving, image, subject)}); --online looks it up",
             place=setting.place,
         )
     if good and any(text(setting.value) for setting in found):
         yield passed(", ".join(dict.fromkeys(text(setting.value) for setting in found if text(setting.value))))
 
 
-def _look_up(command: str, image: str, subject: Subject) -> str:
-    if subject.cloud == "azure":
-        publisher, offer, sku = (*image.split(":"), "", "", "")[:3]
-        return command.format(publisher=publisher, offer=offer, sku=sku)
-    if subject.cloud == "gcp":
-        found = re.search(r"(?:projects/)?([a-z0-9-]+)/(?:global/images/)?family/([a-z0-9-]+)", image)
-        return command.format(project=found.group(1) if found else "PROJECT", family=found.group(2) if found else image)
-    # An image's id is of one region.
-    return command.format(image=image, region=subject.region or "REGION")
+def _look_up(moving: _Moving, image: str, subject: Subject) -> str:
+    parts = {"image": image, "region": subject.region or "REGION", "project": "PROJECT", "family": image}
+    found = moving.parts.search(image)
+    return moving.command.format(**parts | (found.groupdict() if found else {}))

@@ -8,26 +8,42 @@ from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
 
 _UNITS = {"vcpus": "vCPUs", "gpus": "GPUs", "chips": "chips"}
-#: How people show a quota, by cloud, and how they ask for more.
-_COMMANDS = {
-    "aws": (
-        "aws service-quotas get-service-quota --service-code ec2 --region {region} --quota-code {code}",
-        (
-            "aws service-quotas request-service-quota-increase --service-code ec2 --region {region} "
-            "--quota-code {code} --desired-value {amount}"
-        ),
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ways:
+    """How people see a provider's quotas.
+
+    Attributes:
+        show: command that shows one; more: how to ask for more.
+        show_family: how to see one of a family, whose code has the family beside the name (`NAME (FAMILY)`), where the
+            list of a region's quotas leaves those out; None where it has them.
+        show_networks: how to see the quota of networks; None where a project makes one network at most.
+    """
+
+    show: str
+    more: str
+    show_family: str | None = None
+    show_networks: str | None = None
+
+
+_WAYS = {
+    "aws": _Ways(
+        show="aws service-quotas get-service-quota --service-code ec2 --region {region} --quota-code {code}",
+        more="aws service-quotas request-service-quota-increase --service-code ec2 --region {region} "
+        "--quota-code {code} --desired-value {amount}",
     ),
-    "azure": (
-        "az vm list-usage --location {region} --query \"[?name.value=='{code}']\"",
-        "the portal's Quotas page, Compute, {code}, {amount}",
+    "azure": _Ways(
+        show="az vm list-usage --location {region} --query \"[?name.value=='{code}']\"",
+        more="the portal's Quotas page, Compute, {code}, {amount}",
     ),
-    "gcp": (
-        "gcloud compute regions describe {region} --flatten=quotas --filter=quotas.metric={code}",
-        "IAM & Admin, Quotas, {code} in {region}, {amount}",
+    "gcp": _Ways(
+        show="gcloud compute regions describe {region} --flatten=quotas --filter=quotas.metric={code}",
+        more="IAM & Admin, Quotas, {code} in {region}, {amount}",
+        show_family="the console's page IAM & Admin, Quotas, filtered by {code}",
+        show_networks="gcloud compute project-info describe --flatten=quotas --filter=quotas.metric=NETWORKS",
     ),
 }
-#: Quotas of a family have a dimension beside their name, and the list of a region's quotas leaves them out.
-_GCP_FAMILY = "the console's page IAM & Admin, Quotas, filtered by {code}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,10 +76,9 @@ def ask(subject: Subject) -> Ask | None:
     if each is None or counted is None:
         return None
     (name, code), amount = counted, each * nodes
-    show, more = _COMMANDS[subject.cloud]
-    if subject.cloud == "gcp" and " " in code:
-        show = _GCP_FAMILY
-    show, more = (text.format(region=subject.region, code=code, amount=amount) for text in (show, more))
+    ways = _WAYS[subject.cloud]
+    show = ways.show_family if ways.show_family is not None and " " in code else ways.show
+    show, more = (text.format(region=subject.region, code=code, amount=amount) for text in (show, ways.more))
     return Ask(
         name=name,
         code=code,
@@ -76,9 +91,9 @@ def ask(subject: Subject) -> Ask | None:
 
 
 def networks_needed(subject: Subject) -> int:
-    """Return how many VPC networks the project makes on Google Cloud: one, those of GPUs, and one for RDMA."""
+    """Return how many networks of a quota of their own the project makes: one, those of GPUs, and one for RDMA."""
     instance = subject.instance
-    if instance is None or subject.existing_network is not None:
+    if instance is None or subject.existing_network is not None or _WAYS[subject.cloud].show_networks is None:
         return 0
     return 1 + (instance.gpu_networks or 0) + (1 if instance.fabric_kind == "roce" else 0)
 
@@ -105,13 +120,12 @@ def quota(subject: Subject) -> Iterator[Outcome]:
 
 
 def networks(subject: Subject) -> Iterator[Outcome]:
-    """Say how many VPC networks are made on Google Cloud."""
+    """Say how many networks are made where a quota counts them."""
     count = networks_needed(subject)
-    if subject.cloud != "gcp" or count == 0:
+    if count == 0:
         return
     yield Outcome(
         status="UNKNOWN",
         message=f"the project makes {count} VPC network{'' if count == 1 else 's'}; the quota NETWORKS counts them",
-        fix="run with --online, or gcloud compute project-info describe --flatten=quotas "
-        "--filter=quotas.metric=NETWORKS",
+        fix=f"run with --online, or {_WAYS[subject.cloud].show_networks}",
     )

@@ -12,6 +12,14 @@ from clusterwright.facility.cloud_bill import bill_line
 from clusterwright.tco.records import PricedLine
 
 _EMAIL = "alertEmail"
+#: What budgets are made on, of clouds where it is no part of the account: its key, an example, and what is missing.
+_BUDGET_ON = {
+    "gcp": (
+        "billingAccount",
+        "012345-6789AB-CDEF01",
+        "Google makes a budget on a billing account only, and none is set",
+    )
+}
 _ADDRESS = re.compile(r"[^@\s,;<>]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24}")
 
 
@@ -49,12 +57,13 @@ def budget(subject: Subject) -> Iterator[Outcome]:
                     fix=f"./cluster.sh set {entry.name} you@example.com",
                     place=entry.place,
                 )
-    if subject.cloud == "gcp" and amount and not _has(subject, "billingAccount"):
+    key, example, missing = _BUDGET_ON.get(subject.cloud, ("", "", ""))
+    if key and amount and not _has(subject, key):
         good = False
         yield Outcome(
             status="WARN",
-            message="Google makes a budget on a billing account only, and none is set",
-            fix="./cluster.sh set billingAccount 012345-6789AB-CDEF01",
+            message=missing,
+            fix=f"./cluster.sh set {key} {example}",
             place=setting.place if setting else None,
         )
     if good and setting:

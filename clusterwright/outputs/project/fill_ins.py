@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from clusterwright.catalog.records import Instance
 from clusterwright.plan.record import Option
 
-_OWN_IMAGE = "projects/YOUR-PROJECT/global/images/YOUR-IMAGE"
 _UBUNTU_HPC = "microsoft-dsvm:ubuntu-hpc"
 
 #: Layer to the keys that its `Pulumi.yaml` declares, and what it says of them: of an object, its fields.
@@ -53,7 +52,7 @@ def fill_ins(option: Option, instance: Instance, declared: Declared) -> tuple[Fi
     """
     # The services of managed Kubernetes choose the image that fits their version.
     image = _image(option.target, instance) if option.scheduler == "slurm" else ()
-    entries = (*_account(option), *image, *_optional(option.target), *_reach(option))
+    entries = (*_ACCOUNT[option.target], *image, *_OPTIONAL[option.target], *_reach(option))
     placed = (_placed(entry, declared) for entry in entries)
     return tuple(entry for entry in placed if entry.layers)
 
@@ -68,34 +67,65 @@ def _placed(entry: FillIn, declared: Declared) -> FillIn:
     return FillIn(key=entry.key, value=entry.value, why=entry.why, layers=layers, required=entry.required)
 
 
-def _account(option: Option) -> tuple[FillIn, ...]:
-    password = FillIn(
-        key="accountingPassword",
-        value='--secret <<<"$(openssl rand -hex 24)Aa1"',
-        why="the password of the database of finished jobs; it goes from here into the cloud's secret store",
-    )
-    if option.target == "azure":
-        why = "Azure wants a public key on every machine; Bastion is the only way to use it"
-        return (FillIn(key="adminSshPublicKey", value='"$(cat ~/.ssh/id_ed25519.pub)"', why=why), password)
-    if option.target == "gcp":
-        why = "the project that everything is created in"
-        return (FillIn(key="gcp:project", value="YOUR-PROJECT", why=why), password)
-    return ()
+_PASSWORD = FillIn(
+    key="accountingPassword",
+    value='--secret <<<"$(openssl rand -hex 24)Aa1"',
+    why="the password of the database of finished jobs; it goes from here into the cloud's secret store",
+)
+#: What a cloud asks of its user's account.
+_ACCOUNT: Mapping[str, tuple[FillIn, ...]] = {
+    "aws": (),
+    "azure": (
+        FillIn(
+            key="adminSshPublicKey",
+            value='"$(cat ~/.ssh/id_ed25519.pub)"',
+            why="Azure wants a public key on every machine; Bastion is the only way to use it",
+        ),
+        _PASSWORD,
+    ),
+    "gcp": (
+        FillIn(key="gcp:project", value="YOUR-PROJECT", why="the project that everything is created in"),
+        _PASSWORD,
+    ),
+}
+#: An image of one's own, where images are known by one name, without a version.
+_OWN_IMAGE: Mapping[str, FillIn] = {
+    "aws": FillIn(
+        key="nodeType.image",
+        value="ami-YOUR-IMAGE",
+        why="an image with the driver of these accelerators; no default is known",
+    ),
+    "gcp": FillIn(
+        key="nodeType.image",
+        value="projects/YOUR-PROJECT/global/images/YOUR-IMAGE",
+        why="an image of your own: see Image below",
+    ),
+}
+_ALERTS = (FillIn(key="alertEmail", value="YOU@EXAMPLE.COM", why="who gets the budget alerts", required=False),)
+#: What a cluster goes without.
+_OPTIONAL: Mapping[str, tuple[FillIn, ...]] = {
+    "aws": _ALERTS,
+    "azure": _ALERTS,
+    "gcp": (
+        FillIn(key="operators[0]", value="user:YOU@EXAMPLE.COM", why="who may log in; nobody else can", required=False),
+        FillIn(
+            key="billingAccount",
+            value="012345-6789AB-CDEF01",
+            why="for budget alerts; without it there is no budget",
+            required=False,
+        ),
+    ),
+}
 
 
 def _image(cloud: str, instance: Instance) -> tuple[FillIn, ...]:
-    if cloud == "azure":
-        return _azure_image(instance)
-    if instance.image is not None:
-        return ()
-    value, why = {
-        "aws": ("ami-YOUR-IMAGE", "an image with the driver of these accelerators; no default is known"),
-        "gcp": (_OWN_IMAGE, "an image of your own: see Image below"),
-    }[cloud]
-    return (FillIn(key="nodeType.image", value=value, why=why),)
+    own = _OWN_IMAGE.get(cloud)
+    if own is None:
+        return _versioned_image(instance)
+    return (own,) if instance.image is None else ()
 
 
-def _azure_image(instance: Instance) -> tuple[FillIn, ...]:
+def _versioned_image(instance: Instance) -> tuple[FillIn, ...]:
     amd, arm = "mi300" in instance.accelerator, instance.architecture == "arm64"
     listed = instance.image or f"{_UBUNTU_HPC}:{'2404-rocm' if amd else '2404'}:latest"
     publisher, offer, sku, version = listed.split(":")
@@ -125,19 +155,3 @@ def _reach(option: Option) -> tuple[FillIn, ...]:
         "gate (see The private endpoint below)"
     )
     return (FillIn(key="operatorCidrs[0]", value="203.0.113.7/32", why=why, required=False),)
-
-
-def _optional(cloud: str) -> tuple[FillIn, ...]:
-    if cloud == "gcp":
-        return (
-            FillIn(
-                key="operators[0]", value="user:YOU@EXAMPLE.COM", why="who may log in; nobody else can", required=False
-            ),
-            FillIn(
-                key="billingAccount",
-                value="012345-6789AB-CDEF01",
-                why="for budget alerts; without it there is no budget",
-                required=False,
-            ),
-        )
-    return (FillIn(key="alertEmail", value="YOU@EXAMPLE.COM", why="who gets the budget alerts", required=False),)

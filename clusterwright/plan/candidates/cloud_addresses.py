@@ -89,7 +89,7 @@ def overlap_findings(cloud: str, asked: CloudTarget, instance: Instance) -> list
     These are the network, given or the stack's own; the services of AKS, given or not, and its pods; and what AKS and
     InfiniBand reserve. The finding is at the range that the blueprint gives.
     """
-    if cloud != "azure" or not isinstance(asked.network, AzureNetwork):
+    if not isinstance(asked.network, AzureNetwork):
         return []
     ranges: list[tuple[str, IPv4Network, str | None]] = []
     if asked.network.existing is None or asked.network.existing.virtual_network_id is None:

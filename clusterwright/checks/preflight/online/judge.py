@@ -32,7 +32,7 @@ def quota(subject: Subject, provider: Provider) -> Iterator[Outcome]:
 
 def networks(subject: Subject, provider: Provider) -> Iterator[Outcome]:
     """Hold what is left of the quota of networks against what the project makes."""
-    count = networks_needed(subject) if subject.cloud == "gcp" else 0
+    count = networks_needed(subject)
     found = provider.network_quota() if count else None
     if found is not None:
         yield _enough(found, count, "networks", None, "ask for it under IAM & Admin, Quotas")
