@@ -127,6 +127,19 @@ def test_parallelcluster_has_the_planned_nodes_with_their_fabric(instance: str) 
     assert lustre["PerUnitStorageThroughput"] == option.file_system.tier.mb_per_s_per_tib
 
 
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_no_machine_is_given_every_parameter_of_the_account(cloud: str) -> None:
+    """No export takes AWS's policy of the Session Manager, which reads them all; the way in is a key."""
+    instance = INSTANCES[cloud][0]
+    plan, option = planned(cloud, instance)
+    texts = {to: export_text(plan, option, load(), to) for to in FORMATS if cloud in FORMATS[to].clouds}
+    assert texts
+    assert [to for to, text in texts.items() if "AmazonSSMManagedInstanceCore" in text] == []
+    if cloud == "aws":
+        assert exported("parallelcluster", cloud, instance)["HeadNode"]["Ssh"] == {"KeyName": "YOUR-KEY-PAIR"}
+        assert "# To set: an EC2 key pair of us-east-1 for YOUR-KEY-PAIR" in texts["parallelcluster"]
+
+
 @pytest.mark.parametrize("capacity", ["reservation", "capacity-block"])
 def test_no_placement_group_stands_on_a_reservation(capacity: str) -> None:
     """Both together make launches fail for want of capacity, so a reserved queue has none."""

@@ -11,7 +11,7 @@ from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
 
 SUBNET_TO_SET = "subnet-00000000000000000"
-_SSM_POLICY = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
+KEY_TO_SET = "YOUR-KEY-PAIR"
 _LOG_DAYS = 90
 _LOGIN_GRACE_MINUTES = 60
 #: ParallelCluster's word for each way to have the nodes.
@@ -41,9 +41,6 @@ def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
     existing = option.existing_network if isinstance(option.existing_network, AwsExistingIds) else None
     subnet = existing.node_subnet_id if existing and existing.node_subnet_id else SUBNET_TO_SET
     encrypted = {"RootVolume": {"Size": CONTROLLER_DISK_GIB, "Encrypted": True}}
-    # On the head node alone: there ParallelCluster leaves the metadata service to root. Elsewhere every job could read
-    # all parameters of the account with it; the way to the login node is SSH through the head node.
-    managed = {"AdditionalIamPolicies": [{"Policy": _SSM_POLICY}]}
     controller = controller_of("aws")
     return Exported(
         document={
@@ -55,7 +52,9 @@ def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
                 "Networking": {"SubnetId": subnet},
                 "LocalStorage": encrypted,
                 "Imds": {"Secured": True},
-                "Iam": managed,
+                # By a key, and not by AWS's policy of the Session Manager, whose holder reads every parameter of the
+                # account. Login nodes take the head node's key.
+                "Ssh": {"KeyName": KEY_TO_SET},
             },
             "LoginNodes": {
                 "Pools": [
@@ -156,7 +155,12 @@ def _shared_storage(option: Option, existing: AwsExistingIds | None) -> list[dic
 
 def _to_set(option: Option, subnet: str) -> list[str]:
     zone = option.zone or f"the zone of {option.region} where your capacity is"
-    return [f"a private subnet in {zone}, with a way out, for {SUBNET_TO_SET}"] if subnet == SUBNET_TO_SET else []
+    key = (
+        f"an EC2 key pair of {option.region} for {KEY_TO_SET}: the way in is SSH, into a private subnet by a network "
+        "of yours or an EC2 Instance Connect endpoint"
+    )
+    private_subnet = f"a private subnet in {zone}, with a way out, for {SUBNET_TO_SET}"
+    return [private_subnet, key] if subnet == SUBNET_TO_SET else [key]
 
 
 def _left_out(option: Option) -> list[str]:
