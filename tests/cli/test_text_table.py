@@ -41,6 +41,16 @@ def test_names_are_shortened_last_and_keep_both_ends() -> None:
     assert shortened("Standard_ND96isr_H100_v5", 16) == "Standard…H100_v5"
 
 
+def test_a_narrow_column_returns_where_a_wide_one_went() -> None:
+    """A column that was left out before a wider one is shown again if there is room for it, in its own place."""
+    columns = (Column("Where", "left"), Column("nodes", drop=4), Column("hardware", "left", drop=3), Column("cost"))
+    rows = [("AWS, on demand, for the whole run", "48", "an instance of a very long name", "$1.31 M")]
+    lines = table(columns, rows, width=60).splitlines()
+    assert lines[0].split() == ["Where", "nodes", "cost"]
+    assert lines[1].split()[-3:] == ["48", "$1.31", "M"]
+    assert lines[2].strip() == "left out at this width: hardware"
+
+
 def test_prose_beside_cells_is_broken_over_lines() -> None:
     """A column of sentences takes what is left and loses no word."""
     columns = (Column("Check", "left"), Column("Found", "left", prose=True))

@@ -150,7 +150,7 @@ def _comparison(plan: Plan) -> str:
         Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
         *([] if unit.always_on else [Column(f"{times} (low–high)", drop=0)]),
         *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
-        Column(unit.asked, drop=0), Column(BAND, drop=4.4), Column(f"share of {unit.each}", drop=2),
+        Column(unit.asked, drop=0), Column(BAND, drop=4.4), Column(f"share of {unit.each}", drop=4.1),
         Column("NPV", drop=0), Column(BAND, drop=4.2), Column("buy now", drop=5),
         Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9), Column("", "left", drop=0),
     ]  # fmt: skip

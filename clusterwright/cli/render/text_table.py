@@ -1,7 +1,8 @@
 """Tables, prose and bold lines that fit the width of the terminal.
 
 A table that is too wide first breaks its titles and its prose over lines, then leaves out columns of detail, the least
-important first, and names them below; only then are names shortened, and what decides goes last. Numbers are never cut.
+important first, and names them below; only then are names shortened, and what decides goes last. A column that was
+left out comes back where the others leave room for it. Numbers are never cut.
 """
 
 import os
@@ -145,6 +146,7 @@ def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int)
     left_out = _leave_out(least, shown, drop, room, above=1)
     _shorten({place: least[place] for place in shown}, least, columns, room, _SHORT_NAME)
     left_out += _leave_out(least, shown, drop, room, above=0)
+    _take_back(least, shown, left_out, drop, room)
     _shorten({place: least[place] for place in shown}, least, columns, room, _LEAST_NAME)
     widths = {place: least[place] for place in shown}
     for place in sorted(shown, key=lambda place: not columns[place].prose):
@@ -171,6 +173,17 @@ def _leave_out(
         gone.append(max(droppable, key=lambda place: (drop[place], place)))
         shown.remove(gone[-1])
     return gone
+
+
+def _take_back(
+    least: dict[int, int], shown: list[int], left_out: list[int], drop: dict[int, float], room: int
+) -> None:
+    """Show again what still fits of the columns left out, the most important first."""
+    for place in sorted(left_out, key=lambda place: (drop[place], place)):
+        if _total(least, [*shown, place]) <= room:
+            left_out.remove(place)
+            shown.append(place)
+    shown.sort()
 
 
 def _least(column: Column, cells: Sequence[str], natural: int) -> int:
