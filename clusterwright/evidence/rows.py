@@ -18,6 +18,8 @@ REQUIRED = (
 _MOST_BYTES = 20_000_000
 #: No count or rate of a run is larger, and products of several stay finite.
 _MOST = 1e9
+#: Nor is one smaller, unless it is 0: quotients of several stay finite.
+_LEAST = 1e-9
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -83,6 +85,15 @@ class Cells:
             raise WrongCellError(f"column {name}: {found} is not a number of at least {least:g}")
         if value > _MOST:
             raise WrongCellError(f"column {name}: {found} is larger than {_MOST:,.0f}")
+        if 0 < value < _LEAST:
+            raise WrongCellError(f"column {name}: {found} is smaller than {_LEAST:g}")
+        return value
+
+    def count(self, name: str) -> float:
+        """Return a cell as a number of tokens, sequences or accelerators, 0 where it is empty; errors as `number`."""
+        value = self.number(name, 0.0)
+        if 0 < value < 1:
+            raise WrongCellError(f"column {name}: {value:g} is neither 0, for not published, nor at least 1")
         return value
 
     def whole(self, name: str, default: int | None = None, *, least: int = 1) -> int:

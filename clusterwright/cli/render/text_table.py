@@ -175,9 +175,7 @@ def _leave_out(
     return gone
 
 
-def _take_back(
-    least: dict[int, int], shown: list[int], left_out: list[int], drop: dict[int, float], room: int
-) -> None:
+def _take_back(least: dict[int, int], shown: list[int], left_out: list[int], drop: dict[int, float], room: int) -> None:
     """Show again what still fits of the columns left out, the most important first."""
     for place in sorted(left_out, key=lambda place: (drop[place], place)):
         if _total(least, [*shown, place]) <= room:

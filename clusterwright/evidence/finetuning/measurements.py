@@ -160,7 +160,7 @@ def _row(row: Cells, identity: str, *, kind: str, facts: _Known) -> Measurement:
         method = QLORA
     gpus = row.number("gpus", 1.0, least=1.0)
     micro, accumulated = row.number("micro_batch", 0.0), row.number("grad_accum", 1.0, least=1.0)
-    batch = row.number("global_batch", 0.0)
+    batch = row.count("global_batch")
     if not micro:
         micro = batch / (gpus * accumulated) if batch else 1.0
         assumed.append(f"{micro:g} sequences per accelerator and pass")
@@ -295,7 +295,7 @@ def _precision(row: Cells, method: str, accelerator: Accelerator, practice: Prac
 
 def _lengths(row: Cells, method: str, options: _Options, assumed: list[str]) -> tuple[float, float]:
     """Return the tokens of the longest sequence, and which share of a batch of such counts."""
-    tokens = row.number("seq", 0.0)
+    tokens = row.count("seq")
     if not tokens and method == INFERENCE:
         assumed.append(f"{_GENERATED_TOKENS:g} tokens of prompt and answer")
         return _GENERATED_TOKENS, 1.0

@@ -183,9 +183,9 @@ _INFERENCEX = MappingProxyType(
 def _inferencex(row: Cells, identity: str, facts: _Known) -> Measurement:
     accelerator, model = accelerators.find(row.text("hardware"), facts.accelerators), _model(row.text("model"), facts)
     split = _flag(row, "disaggregated")
-    prefill_gpus, decode_gpus = row.number("prefill_gpus", 0.0), row.number("decode_gpus", 0.0)
-    tp = row.number("tp", 0.0)
-    gpus = row.number("n_gpus", 0.0) or (prefill_gpus + decode_gpus) or tp
+    prefill_gpus, decode_gpus = row.count("prefill_gpus"), row.count("decode_gpus")
+    tp = row.count("tp")
+    gpus = row.count("n_gpus") or (prefill_gpus + decode_gpus) or tp
     if not gpus:
         raise NotPublishedError("n_gpus is not published")
     workers, prefill_workers, prefill_each = 1.0, 0.0, 0.0
@@ -197,9 +197,9 @@ def _inferencex(row: Cells, identity: str, facts: _Known) -> Measurement:
         prefill_gpus = prefill_gpus or gpus / 2
         decode_gpus = decode_gpus or max(gpus - prefill_gpus, 1.0)
         prefill_each = max(prefill_gpus / prefill_workers, 1.0)
-        attention_tp, ep = row.number("decode_tp", 0.0) or decode_gpus / workers, row.number("decode_ep", 1.0)
+        attention_tp, ep = row.count("decode_tp") or decode_gpus / workers, row.number("decode_ep", 1.0)
         spread = _flag(row, "decode_dp_attention")
-        prefill_tp, prefill_ep = row.number("prefill_tp", 0.0) or prefill_each, row.number("prefill_ep", 1.0)
+        prefill_tp, prefill_ep = row.count("prefill_tp") or prefill_each, row.number("prefill_ep", 1.0)
         prefill_tp = 1.0 if _flag(row, "prefill_dp_attention") else min(prefill_tp, prefill_each)
     each = max(decode_gpus / workers, 1.0) if split else gpus / max(row.number("pp", 1.0), 1.0)
     concurrency, most = _concurrency(row, "concurrency")
@@ -251,9 +251,9 @@ def _serving_run(row: Cells, identity: str, facts: _Known) -> Measurement:
     notes = row.text("notes")
     ranks = _ATTENTION_DATA_PARALLEL.search(notes)
     spread = float(ranks.group(1)) if ranks else 1.0
-    gpus = row.number("n_gpus", 0.0) or row.number("tp", 1.0)
+    gpus = row.count("n_gpus") or row.number("tp", 1.0)
     concurrency, most = _concurrency(row, "concurrency_or_batch")
-    tp = min(row.number("tp", 0.0) or gpus, gpus)
+    tp = min(row.count("tp") or gpus, gpus)
     if spread > 1 and math.isfinite(concurrency):
         # Counted per rank of data-parallel attention.
         concurrency *= spread
@@ -289,7 +289,7 @@ _OTHER = MappingProxyType(
 
 def _other(row: Cells, identity: str, facts: _Known) -> Measurement:
     accelerator, model = accelerators.find(row.text("hardware"), facts.accelerators), _model(row.text("model"), facts)
-    gpus = row.number("n_chips", 0.0) or row.number("tp", 1.0)
+    gpus = row.count("n_chips") or row.number("tp", 1.0)
     concurrency, most = _concurrency(row, "concurrency_or_batch")
     isl, osl = row.number("isl", least=1.0), row.number("osl", least=1.0)
     return Measurement(
@@ -311,7 +311,7 @@ def _mlperf(row: Cells, identity: str, facts: _Known) -> Measurement:
     if workload is None:
         raise NotPublishedError(f"no lengths are known of the benchmark {benchmark}")
     accelerator, model = accelerators.find(row.text("accelerator"), facts.accelerators), _model(workload.model, facts)
-    gpus = row.number("n_gpus", 0.0)
+    gpus = row.count("n_gpus")
     if not gpus:
         raise NotPublishedError("n_gpus is not published")
     precision = precision_of(row.text("weights_precision"))

@@ -130,6 +130,9 @@ def test_samples_per_second_count_as_tokens_per_second_and_accelerator(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"seq": "5e-324"}, "column seq: 5e-324 is smaller than 1e-09"),
+        ({"seq": "0.5"}, "column seq: 0.5 is neither 0, for not published, nor at least 1"),
+        ({"micro_batch": "1e-320"}, "column micro_batch: 1e-320 is smaller than 1e-09"),
         ({"method": "qlora", "quant": "none"}, "QLoRA has no none"),
         ({"method": "qlora", "quant": "fp8"}, "QLoRA has no fp8"),
         ({"method": "lora r5000"}, "rank 5000"),
