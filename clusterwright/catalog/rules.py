@@ -76,7 +76,7 @@ def check_rule(rule_id: str) -> Rule:
 
 
 def rules_named(text: str) -> tuple[Rule, ...]:
-    """Return the rules with an id; proof of documents and blueprint share some ids, so there can be two.
+    """Return the rules with an id: one, or a row for each release that a requirement of software speaks of.
 
     Raises:
         InputError: no rule has the id; the help names the nearest ones.

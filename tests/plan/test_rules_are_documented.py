@@ -31,10 +31,11 @@ def test_every_id_in_the_code_has_its_row_and_no_other_has() -> None:
     assert {rule_id for _, rule_id in listed} == _ids_in_the_code()
 
 
-def test_a_rule_of_documents_may_share_its_id_with_one_of_blueprints_and_no_other_may() -> None:
-    """Both are shown where an id has two meanings, and each meaning has its own row."""
+def test_an_id_has_one_meaning() -> None:
+    """No finding of `prove` has the id of a finding of blueprints or projects."""
     proof = set(_ids(assets.root() / "clusterwright" / "checks" / "prove"))
     others = _ids_in_the_code(without="prove")
+    assert not proof & others
     assert {rule.id for rule in rules() if rule.about == "proof"} == proof
     assert {rule.id for rule in rules() if rule.about != "proof" and not rule.id.startswith("SFT1")} == others
 

@@ -87,7 +87,7 @@ def _gpus(papers: Papers) -> int:
 def _differs(said: Mapping[str, tuple[int, str]], key: str, expected: object, rule: str) -> Iterator[Finding]:
     number, value = said.get(key, (1, ""))
     if value != str(expected):
-        yield absent("JOB001", f"{SCRIPT}:{number}", f"--{key}", value, expected, rule)
+        yield absent("SBT001", f"{SCRIPT}:{number}", f"--{key}", value, expected, rule)
 
 
 def _nodes(papers: Papers) -> Iterator[Finding]:
@@ -95,7 +95,7 @@ def _nodes(papers: Papers) -> Iterator[Finding]:
     number, value = _directives(papers).get("nodes", (1, ""))
     hosts, asked = _training_hosts(papers), int(value) if value.isdigit() else 0
     if not hosts <= asked <= len(papers.documents.design.inventory.hosts()):
-        yield absent("JOB001", f"{SCRIPT}:{number}", "--nodes", value, hosts, "the plan's layout takes as many hosts")
+        yield absent("SBT001", f"{SCRIPT}:{number}", "--nodes", value, hosts, "the plan's layout takes as many hosts")
 
 
 def _partition(papers: Papers) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def _partition(papers: Papers) -> Iterator[Finding]:
     names = {line.get("PartitionName") for line in lines_of(papers, "slurm.conf") if line.get("PartitionName")}
     if value not in names:
         rule = "slurm.conf has these"
-        yield absent("JOB001", f"{SCRIPT}:{number}", "--partition", value, ", ".join(sorted(names)), rule)
+        yield absent("SBT001", f"{SCRIPT}:{number}", "--partition", value, ", ".join(sorted(names)), rule)
 
 
 def _accelerators(papers: Papers) -> Iterator[Finding]:
@@ -128,14 +128,14 @@ def _whole_nodes(papers: Papers) -> Iterator[Finding]:
     yield from _differs({"ntasks-per-node": (1, "1")} | dict(said), "ntasks-per-node", tasks, "a process for each GPU")
     for key, rule in (("exclusive", "the layout has whole nodes"), ("requeue", "a failed node ends no run")):
         if key not in said:
-            yield absent("JOB001", SCRIPT, f"--{key}", None, "set", rule)
+            yield absent("SBT001", SCRIPT, f"--{key}", None, "set", rule)
     if "mem" in said:
         yield from _differs(said, "mem", "0", "a whole node's memory")
     number, value = said.get("time", (1, "UNLIMITED"))
     days = papers.documents.option.calendar_days
     if value.upper() not in {"UNLIMITED", "INFINITE"} and _days(value) < days:
         wanted = f"at least {days:.1f} days, or UNLIMITED"
-        yield absent("JOB001", f"{SCRIPT}:{number}", "--time", value, wanted, "the run takes as long")
+        yield absent("SBT001", f"{SCRIPT}:{number}", "--time", value, wanted, "the run takes as long")
 
 
 def _days(text: str) -> float:
@@ -154,7 +154,7 @@ def _processes(papers: Papers) -> Iterator[Finding]:
     for key in ("nproc-per-node", "nproc_per_node"):
         if key in said and said[key][1] != str(gpus):
             yield absent(
-                "JOB002", f"{SCRIPT}:{said[key][0]}", f"--{key}", said[key][1], gpus, "a process for each GPU of a host"
+                "SBT002", f"{SCRIPT}:{said[key][0]}", f"--{key}", said[key][1], gpus, "a process for each GPU of a host"
             )
     if "nnodes" in said:
         number, value = said["nnodes"]
@@ -164,16 +164,16 @@ def _processes(papers: Papers) -> Iterator[Finding]:
             least.isdigit() and int(most or least) * gpus >= _ranks(papers) and int(least) <= hosts
         ):
             yield absent(
-                "JOB002", f"{SCRIPT}:{number}", "--nnodes", value, hosts, "the layout's ranks over the GPUs of a host"
+                "SBT002", f"{SCRIPT}:{number}", "--nnodes", value, hosts, "the layout's ranks over the GPUs of a host"
             )
         nodes = asked.get("nodes", (0, ""))[1]
         if "$" not in value and nodes.isdigit() and (most or least).isdigit() and int(most or least) > int(nodes):
             yield absent(
-                "JOB002", f"{SCRIPT}:{number}", "--nnodes", value, f"at most {nodes}", "the job asks for as many"
+                "SBT002", f"{SCRIPT}:{number}", "--nnodes", value, f"at most {nodes}", "the job asks for as many"
             )
         if "$" not in value and not most and least.isdigit() and int(least) != hosts:
             yield absent(
-                "JOB002", f"{SCRIPT}:{number}", "--nnodes", value, hosts, "the layout's ranks over the GPUs of a host"
+                "SBT002", f"{SCRIPT}:{number}", "--nnodes", value, hosts, "the layout's ranks over the GPUs of a host"
             )
 
 
@@ -199,7 +199,7 @@ def _layout(papers: Papers) -> Iterator[Finding]:
         number, value = said.get(key, (1, "1"))
         if value != str(getattr(layout, name)):
             yield absent(
-                "JOB003", f"{SCRIPT}:{number}", f"--{key}", value, getattr(layout, name), "the plan's layout has it"
+                "SBT003", f"{SCRIPT}:{number}", f"--{key}", value, getattr(layout, name), "the plan's layout has it"
             )
     for key, wanted, rule in (
         ("sequence-parallel", bool(layout.sp), "the plan's memory counts on it"),
@@ -211,12 +211,12 @@ def _layout(papers: Papers) -> Iterator[Finding]:
     ):
         if (key in said) != wanted:
             yield absent(
-                "JOB003", SCRIPT, f"--{key}", "set" if key in said else None, "set" if wanted else "not set", rule
+                "SBT003", SCRIPT, f"--{key}", "set" if key in said else None, "set" if wanted else "not set", rule
             )
     number, value = said.get("recompute-granularity", (1, "none"))
     if value != layout.recompute:
         yield absent(
-            "JOB003",
+            "SBT003",
             f"{SCRIPT}:{number}",
             "--recompute-granularity",
             value,
@@ -243,18 +243,18 @@ def _workload(papers: Papers) -> Iterator[Finding]:
     for key, wanted in expected.items():
         if key not in said:
             if key != "train-samples" or "train-iters" not in said:
-                yield absent("JOB004", SCRIPT, f"--{key}", None, wanted, "the workload has it")
+                yield absent("SBT004", SCRIPT, f"--{key}", None, wanted, "the workload has it")
             continue
         number, value = said[key]
         near = value.isdigit() and abs(int(value) - int(str(wanted))) <= slack.get(key, 0)
         if not near:
-            yield absent("JOB004", f"{SCRIPT}:{number}", f"--{key}", value, wanted, "the workload has it")
+            yield absent("SBT004", f"{SCRIPT}:{number}", f"--{key}", value, wanted, "the workload has it")
     layout = _layout_of(papers)
     micro = layout.micro_batch * layout.dp
     number, value = said.get("global-batch-size", (1, ""))
     if value.isdigit() and int(value) % micro:
         yield absent(
-            "JOB004",
+            "SBT004",
             f"{SCRIPT}:{number}",
             "--global-batch-size",
             value,
@@ -265,7 +265,7 @@ def _workload(papers: Papers) -> Iterator[Finding]:
     wanted = {"bf16": {"bf16"}, "fp16": {"fp16"}}.get(work.precision)
     if wanted is not None and precisions != wanted:
         yield absent(
-            "JOB004", SCRIPT, "the precision", ", ".join(sorted(precisions)), work.precision, "the workload has it"
+            "SBT004", SCRIPT, "the precision", ", ".join(sorted(precisions)), work.precision, "the workload has it"
         )
 
 
@@ -279,7 +279,7 @@ def _transport(papers: Papers) -> Iterator[Finding]:
     number, value = exports.get("NCCL_NET", (1, ""))
     if value and value != "IB":
         yield absent(
-            "JOB005",
+            "SBT005",
             f"{SCRIPT}:{number}",
             "NCCL_NET",
             value,
@@ -289,7 +289,7 @@ def _transport(papers: Papers) -> Iterator[Finding]:
     for key in ("NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"):
         if exports.get(key, (0, "0"))[1].strip('"') not in {"0", ""}:
             yield absent(
-                "JOB005",
+                "SBT005",
                 f"{SCRIPT}:{exports[key][0]}",
                 key,
                 exports[key][1],
@@ -297,15 +297,15 @@ def _transport(papers: Papers) -> Iterator[Finding]:
                 "collectives take the fabric and NVLink",
             )
     if not value and inventory.compute_network == INFINIBAND_NETWORK:
-        yield absent("JOB005", SCRIPT, "NCCL_NET", None, "IB", "without it collectives may fall back to sockets")
+        yield absent("SBT005", SCRIPT, "NCCL_NET", None, "IB", "without it collectives may fall back to sockets")
     number, value = exports.get("NCCL_IB_GID_INDEX", (1, ""))
     if value and inventory.compute_network == INFINIBAND_NETWORK:
-        yield absent("JOB005", f"{SCRIPT}:{number}", "NCCL_IB_GID_INDEX", value, None, "InfiniBand needs none")
+        yield absent("SBT005", f"{SCRIPT}:{number}", "NCCL_IB_GID_INDEX", value, None, "InfiniBand needs none")
     number, value = exports.get("CUDA_DEVICE_MAX_CONNECTIONS", (1, ""))
     layout = _layout_of(papers)
     if _is_megatron(papers) and layout.tp > 1 and value and value != "1":
         yield absent(
-            "JOB005",
+            "SBT005",
             f"{SCRIPT}:{number}",
             "CUDA_DEVICE_MAX_CONNECTIONS",
             value,
