@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from clusterwright.plan.record import Option, Plan
+from clusterwright.pricing.quoted import QuotedPrice
 
 #: Figures of an option that are compared, as (field, unit): those before what its kind adds (`own_figures`), and after.
 _SIZE = (("instance", ""), ("term", ""), ("nodes", ""), ("gpus", ""), ("calendar_days", "days"))
@@ -133,7 +134,11 @@ def _inputs(plan: Plan) -> dict[str, Value]:
     for name in _INPUTS:
         found |= dict(_flat(asdict(getattr(plan, name)), name))
     found |= dict(_in_months(_flat(plan.tco.model_dump(mode="json"), "tco")))
-    return found | {f"quote.{quote.sku}": quote.usd for quote in plan.quotes}
+    return found | {_quote_key(quote): quote.usd for quote in plan.quotes}
+
+
+def _quote_key(quote: QuotedPrice) -> str:
+    return f"quote.{quote.sku}" + ("" if quote.length_m is None else f".{quote.length_m:g} m")
 
 
 def _work(plan: Plan) -> dict[str, Value]:

@@ -18,6 +18,7 @@ class BillLine:
         scales_with: `nodes` when the line exists for the run only (GPU nodes), `cluster` when it stays between runs.
         region: cloud region, empty on premises.
         note: how the quantity was found.
+        lengths: of cables that are ordered by length: metres and how many of the quantity; empty for all else.
     """
 
     sku: str
@@ -29,6 +30,7 @@ class BillLine:
     scales_with: str
     region: str = ""
     note: str = ""
+    lengths: tuple[tuple[float, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

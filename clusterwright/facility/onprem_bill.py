@@ -10,7 +10,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.site import CONTROLLERS, Feed
-from clusterwright.facility.spares import Spares, kind_of_part
+from clusterwright.facility.spares import Spares, kind_of_part, spares_by_length
 from clusterwright.facility.storage.words import storage_lines
 from clusterwright.units import percent
 
@@ -60,7 +60,9 @@ def bill_of(
     empty = sum(not rack.shelves for rack in racks)
     lines = [line(inventory.system, inventory.nodes, f"{inventory.gpus:,} GPUs", category="compute", nodes=True)]
     lines += [line(sku, count, note) for sku, count, note in _switches(inventory)]
-    lines += [line(sku, count, _scheduled(lengths.get(sku, {}))) for sku, count in parts.items()]
+    for sku, count in parts.items():
+        of_part = lengths.get(sku, {})
+        lines.append(replace(line(sku, count, _scheduled(of_part)), lengths=tuple(sorted(of_part.items()))))
     lines += [
         line(stock.UPLINK_TRANSCEIVER, inventory.inband.uplinks, "links to the users' network, the near end"),
         line(
@@ -95,7 +97,8 @@ def _with_spares(bought: BillLine, spares: Spares, catalogue: Catalogue) -> list
     note = f"spares, {spares.share(kind):.3g} of {kind} (the buyer's choice)"
     if spares.share(kind) == Spares().share(kind):
         note = f"spares, {percent(spares.share(kind))} (assumed)"
-    return [bought, replace(bought, quantity=count, scales_with="cluster", note=note)]
+    kept = spares_by_length(count, bought.lengths)
+    return [bought, replace(bought, quantity=count, scales_with="cluster", note=note, lengths=kept)]
 
 
 def _servers(count: int) -> str:

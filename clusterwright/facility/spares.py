@@ -1,5 +1,6 @@
 """Spares and lead times by kind of part, and which kind a line of the bill is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import ceil
 
@@ -73,3 +74,25 @@ def kind_of_part(sku: str, catalogue: Catalogue) -> str:
         return "switches"
     part = catalogue.parts.get(sku)
     return "cables" if part is None else _KIND_OF_PART.get(part.kind, "cables")
+
+
+def spares_by_length(count: int, lengths: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
+    """Return which lengths the spares of a cable have: their shares of the cables, by largest remainder.
+
+    Of equal remainders the longer cable is kept, since it can take the place of a shorter one. The sum is `count`.
+
+    Args:
+        count: spares of the part.
+        lengths: metres and number of the cables that are laid.
+
+    >>> spares_by_length(4, [(1.0, 52), (1.5, 104)])
+    ((1.0, 1), (1.5, 3))
+    """
+    total = sum(number for _, number in lengths)
+    if not total:
+        return ()
+    whole = {length: count * number // total for length, number in lengths}
+    left = sorted(((count * number % total, length) for length, number in lengths), reverse=True)
+    for _, length in left[: count - sum(whole.values())]:
+        whole[length] += 1
+    return tuple((length, number) for length, number in sorted(whole.items()) if number)

@@ -38,7 +38,10 @@ OTHER_COLUMNS = {
     "Source of the price": "price_source",
     "Note": "note",
     "Maker's number": "maker_part_number",
+    "Quote length, m": "quote_length_m",
 }
+#: Length of the cable that a line quotes, in a column that a vendor adds; empty for a part that costs the same always.
+LENGTH = "quote_length_m"
 PRICE, CURRENCY, VENDOR, LEAD_TIME, QUOTED_ON = QUOTE_COLUMNS.values()
 _NEEDED = ("part", "quantity", "unit", PRICE, CURRENCY, VENDOR, QUOTED_ON)
 _TITLES = {title.casefold(): name for title, name in (BILL_COLUMNS | QUOTE_COLUMNS | OTHER_COLUMNS).items()}
@@ -74,6 +77,7 @@ class VendorQuotes:
             BlueprintError: everything that is wrong with the file, line by line.
         """
         problems = [*self.problems, *(one for row in self.rows for one in _against(row, lines))]
+        problems += _lengths_left_out(self.rows, lines)
         quoted = {row.text("part") for row in self.rows}
         problems += [
             one for row in self.table.rows if row.text("part") not in quoted for one in _typed_over(row, usd_of)
@@ -102,17 +106,51 @@ def read_vendor_quotes(path: Path, rates: Mapping[str, Rate]) -> VendorQuotes:
             f"{table.name} has no quote: the columns {', '.join(QUOTE_COLUMNS.values())} are empty in every line",
             help=f"write the price of a unit into {PRICE}",
         )
-    problems = [*table.problems, *(one for row in rows for one in _wrong(row, rates)), *_twice(rows)]
+    problems = [*table.problems, *(one for row in rows for one in _wrong(row, rates)), *_twice(rows), *_mixed(rows)]
     broken = {problem.position.line for problem in problems if problem.position}
-    prices: dict[str, QuotedPrice] = {}
+    prices: dict[tuple[str, float | None], QuotedPrice] = {}
     for row in rows:
         if row.line not in broken:
             price = _price(row, table.name, rates)
-            first = prices.setdefault(price.sku, price)
+            first = prices.setdefault((price.sku, price.length_m), price)
             if (first.price, first.currency) != (price.price, price.currency):
-                said = f"{price.sku} is quoted at {_words(price)} here and at {_words(first)} in line {first.line}"
+                here, there = f"{_words(price)} here", f"{_words(first)} in line {first.line}"
+                said = f"{_part_words(price)} is quoted at {here} and at {there}"
                 problems.append(_problem(row, PRICE, said, "a part has one price; the same in all of its lines"))
     return VendorQuotes(table=table, prices=tuple(prices.values()), problems=tuple(problems), rows=rows)
+
+
+def _part_words(price: QuotedPrice) -> str:
+    return price.sku if price.length_m is None else f"{price.sku} of {price.length_m:g} m"
+
+
+def _length(row: Row) -> float | None:
+    """Return the length in m that a line quotes; None where it names none, or nothing that is one."""
+    return number(row.text(LENGTH)) if LENGTH in row.cells and row.text(LENGTH) else None
+
+
+def _mixed(rows: Sequence[Row]) -> Iterator[Problem]:
+    """Yield lines of a part that is quoted by length elsewhere, and has none here."""
+    by_length = {row.text("part") for row in rows if _length(row) is not None}
+    for row in rows:
+        if row.text("part") in by_length and LENGTH in row.cells and not row.text(LENGTH):
+            said = f"{row.text('part')} is quoted by length in other lines, and this one names none"
+            yield _problem(row, LENGTH, said, "write the metres, or quote the part once for all lengths")
+
+
+def _lengths_left_out(rows: Sequence[Row], lines: Sequence[BillLine]) -> Iterator[Problem]:
+    """Yield at its first line what a part that is quoted by length lacks."""
+    quoted: dict[str, dict[float, Row]] = {}
+    for row in rows:
+        if (length := _length(row)) is not None:
+            quoted.setdefault(row.text("part"), {}).setdefault(length, row)
+    for part, own in quoted.items():
+        needed = {length for line in lines if line.sku == part for length, _ in line.lengths}
+        missing = sorted(needed - own.keys())
+        if missing:
+            listed = ", ".join(f"{length:g} m" for length in missing)
+            said = f"{part} is quoted by length, and {listed} of the bill is not"
+            yield _problem(next(iter(own.values())), LENGTH, said, "ask for a price of every length of the bill's note")
 
 
 def _words(price: QuotedPrice) -> str:
@@ -172,9 +210,16 @@ def _wrong(row: Row, rates: Mapping[str, Rate]) -> Iterator[Problem]:
     if day(row.text(QUOTED_ON)) is None:
         said = f"{row.text(QUOTED_ON)!r} is no day" if row.text(QUOTED_ON) else "the day of the quote is missing"
         yield _problem(row, QUOTED_ON, said, "write it as 2026-11-20")
+    yield from _wrong_length(row)
     weeks = row.text(LEAD_TIME)
     if weeks and ((value := number(weeks)) is None or value < 0):
         yield _problem(row, LEAD_TIME, f"{weeks!r} is no number of weeks", "write it as 12, or leave it empty")
+
+
+def _wrong_length(row: Row) -> Iterator[Problem]:
+    text = row.text(LENGTH) if LENGTH in row.cells else ""
+    if text and ((metres := number(text)) is None or metres <= 0):
+        yield _problem(row, LENGTH, f"{text!r} is no length", "write metres, such as 1.5, or leave it empty")
 
 
 def _wrong_price(row: Row) -> Iterator[Problem]:
@@ -196,14 +241,14 @@ def _wrong_price(row: Row) -> Iterator[Problem]:
 
 
 def _twice(rows: Sequence[Row]) -> Iterator[Problem]:
-    seen: dict[str, int] = {}
+    seen: dict[tuple[str, float | None], int] = {}
     for row in rows:
-        number = row.text("line")
-        if number and seen.setdefault(number, row.line) != row.line:
+        of_bill = row.text("line")
+        if of_bill and (first := seen.setdefault((of_bill, _length(row)), row.line)) != row.line:
             yield _problem(
                 row,
                 "line",
-                f"line {number} of the bill is quoted in line {seen[number]} already",
+                f"line {of_bill} of the bill is quoted in line {first} already",
                 "keep one of the two",
             )
 
@@ -229,7 +274,9 @@ def _against(row: Row, lines: Sequence[BillLine]) -> Iterator[Problem]:
             "keep the part's name as the bill has it",
         )
         return
-    own = [line for number, line in same if row.text("line") in {"", str(number)}] or [line for _, line in same]
+    # A bill that has a line for each length numbers its lines otherwise than the plan.
+    numbered = "" if LENGTH in row.cells else row.text("line")
+    own = [line for number, line in same if numbered in {"", str(number)}] or [line for _, line in same]
     if not own:
         return
     unit = row.text("unit")
@@ -237,8 +284,10 @@ def _against(row: Row, lines: Sequence[BillLine]) -> Iterator[Problem]:
         yield _problem(
             row, "unit", f"the price is per {unit!r}, the bill counts {own[0].unit}", "quote the bill's unit"
         )
-    quantity = number(row.text("quantity"))
-    if quantity not in {line.quantity for line in own}:
+    quantity, length = number(row.text("quantity")), _length(row)
+    if length is not None:
+        yield from _against_lengths(row, length, quantity, [line for _, line in same])
+    elif quantity not in {line.quantity for line in own}:
         counted = " or ".join(f"{line.quantity:,g}" for line in own)
         yield _problem(
             row,
@@ -246,6 +295,23 @@ def _against(row: Row, lines: Sequence[BillLine]) -> Iterator[Problem]:
             f"the quote is for {row.text('quantity') or 'no number'} of {part}, the bill has {counted}",
             "ask for a quote of the bill as it is now; if prices changed the size, hold it by min_nodes, max_nodes",
         )
+
+
+def _against_lengths(row: Row, length: float, quantity: float | None, same: Sequence[BillLine]) -> Iterator[Problem]:
+    """Yield where a line of one length differs from the bill's lengths."""
+    part = row.text("part")
+    known = sorted({metres for line in same for metres, _ in line.lengths})
+    if length not in known:
+        listed = ", ".join(f"{metres:g}" for metres in known)
+        said = f"the bill has {part} of {listed} m" if known else f"{part} has no length in the bill"
+        advice = "quote these lengths" if known else "leave the length empty"
+        yield _problem(row, LENGTH, f"{said}, not of {length:g} m" if known else said, advice)
+        return
+    counts = {count for line in same for metres, count in line.lengths if metres == length}
+    if quantity not in counts:
+        counted = " or ".join(f"{count:,}" for count in sorted(counts)) or "none"
+        said = f"the quote is for {row.text('quantity') or 'no number'} of {length:g} m, the bill has {counted}"
+        yield _problem(row, "quantity", said, "the note of the bill's line counts the cables of each length")
 
 
 def _typed_over(row: Row, usd_of: Mapping[str, float | None]) -> Iterator[Problem]:
@@ -280,6 +346,7 @@ def _price(row: Row, name: str, rates: Mapping[str, Rate]) -> QuotedPrice:
         lead_time_weeks=number(row.text(LEAD_TIME)),
         file=name,
         line=row.line,
+        length_m=_length(row),
     )
 
 

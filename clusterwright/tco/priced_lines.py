@@ -2,10 +2,11 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from clusterwright.facility.bill import BillLine
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.quoted import QuotedPrice
+from clusterwright.pricing.quoted import QuotedPrice, by_part, mean_quote, quote_of
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
 from clusterwright.tco.records import Assumption, Candidate, Economics, PricedLine
 
@@ -52,7 +53,7 @@ def price_lines(
     )
     prices = dict(zip(requests, book.in_force(requests, as_of), strict=True))
     overrides = dict(economics.overrides)
-    quotes = {quote.sku: quote for quote in economics.quotes}
+    quotes = by_part(economics.quotes)
     return tuple(
         tuple(
             _priced(
@@ -61,12 +62,41 @@ def price_lines(
                 price=prices[PriceRequest(sku=line.sku, region=line.region, term=term)],
                 assumption=known.get(line.sku) if term in _PLAIN_TERMS else None,
                 override=dict(candidate.rates).get(line.sku, overrides.get(line.sku)),
-                quote=quotes.get(line.sku),
+                quote=mean_quote(quotes.get(line.sku, ()), line.lengths),
                 hours_per_month=economics.hours_per_month,
             )
             for line, term in zip(candidate.bill.lines, line_terms, strict=True)
         )
         for candidate, line_terms in zip(candidates, terms, strict=True)
+    )
+
+
+def quotes_by_length(priced: PricedLine, quotes: Sequence[QuotedPrice]) -> tuple[QuotedPrice, ...]:
+    """Return the quotes whose mean a line's price is; none where the line has another price, or one for any length.
+
+    Args:
+        priced: the line with its price.
+        quotes: of the line's part.
+    """
+    mean = mean_quote(quotes, priced.line.lengths)
+    is_quoted = mean is not None and mean.length_m is not None and mean.source == priced.source
+    return tuple(quotes) if is_quoted else ()
+
+
+def lines_by_length(line: BillLine, quotes: Sequence[QuotedPrice]) -> tuple[tuple[BillLine, QuotedPrice], ...]:
+    """Return a line of each length with its quote; none where the part has no quote by length.
+
+    Args:
+        line: cables of one part, with the number of each length.
+        quotes: of the part, by length, shortest first.
+    """
+    if mean_quote(quotes, line.lengths) is None:
+        return ()
+    each = [(length, number, quote_of(quotes, length)) for length, number in line.lengths]
+    return tuple(
+        (replace(line, item=f"{line.item}, {length:g} m", quantity=number, lengths=((length, number),)), quote)
+        for length, number, quote in each
+        if quote is not None
     )
 
 

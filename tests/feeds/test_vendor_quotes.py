@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,9 +15,12 @@ from hypothesis import strategies as st
 
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.errors import InputError
-from clusterwright.facility.bill import BillLine
+from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.facility.spares import spares_by_length
 from clusterwright.feeds.exchange_rates import Rate, parse_rates
 from clusterwright.feeds.vendor_quotes import VendorQuotes, read_vendor_quotes
+from clusterwright.outputs.onprem.bill_tables import PartPrice, bill_csv
+from clusterwright.pricing.quoted import by_part, mean_quote
 
 HEADER = "line,part,item,quantity,unit,quote_unit_price,quote_currency,quote_vendor,quote_lead_time_weeks,quoted_on\n"
 EURO = {"EUR": Rate(usd=1.08, day="2026-11-19")}
@@ -285,3 +289,90 @@ def test_any_price_comes_back(price: float, currency: str, vendor: str) -> None:
     (found,) = read.prices
     assert (found.price, found.currency, found.vendor) == (price, currency, " ".join(vendor.split()))
     assert found.usd == pytest.approx(price * (1.08 if currency == "EUR" else 1))
+
+
+WITH_LENGTH = HEADER.strip() + ",quote_length_m\n"
+FIBRE = replace(bill_line("mfp7e10", 100), lengths=((5.0, 60), (10.0, 40)))
+SPARES = replace(bill_line("mfp7e10", 2), lengths=((5.0, 1), (10.0, 1)))
+
+
+def by_length(tmp_path: Path, *lines: str) -> VendorQuotes:
+    """Return what is read of lines that quote 100 cables and 2 spares of two lengths."""
+    path = tmp_path / "quotes.csv"
+    path.write_text(WITH_LENGTH + "".join(f"{line}\n" for line in lines))
+    read = read_vendor_quotes(path, {})
+    read.check([FIBRE, SPARES], {})
+    return read
+
+
+def fibre(quantity: str, price: str, length: str) -> str:
+    """Return a line that quotes the fibre."""
+    return f"1,mfp7e10,,{quantity},each,{price},USD,Acme,,2026-11-20,{length}"
+
+
+def test_a_length_has_its_own_price(tmp_path: Path) -> None:
+    """60 of 5 m at 100 and 40 of 10 m at 150 USD are 12,000 USD; one spare of each is 250 USD."""
+    quotes = by_part(by_length(tmp_path, fibre("60", "100", "5"), fibre("40", "150", "10")).prices)["mfp7e10"]
+    laid, kept = mean_quote(quotes, FIBRE.lengths), mean_quote(quotes, SPARES.lengths)
+    assert laid is not None
+    assert kept is not None
+    assert laid.usd * FIBRE.quantity == pytest.approx(12_000)
+    assert kept.usd * SPARES.quantity == pytest.approx(250)
+    prices = {"mfp7e10": PartPrice(unit_usd=laid.usd, basis="documented", source="", date="", lengths=quotes)}
+    rows = list(csv.DictReader(io.StringIO(bill_csv(Bill(target="onprem", lines=(FIBRE, SPARES)), prices))))
+    assert [(row["quantity"], row["quote_length_m"], row["usd_total"]) for row in rows] == [
+        ("60", "5", "6000"),
+        ("40", "10", "6000"),
+        ("1", "5", "100"),
+        ("1", "10", "150"),
+    ]
+
+
+def test_without_lengths_a_part_keeps_one_price(tmp_path: Path) -> None:
+    """A quote without a length, in the same columns, is for cables of any length, and the bill has one line."""
+    quotes = by_part(by_length(tmp_path, fibre("100", "120", "")).prices)["mfp7e10"]
+    mean = mean_quote(quotes, FIBRE.lengths)
+    assert mean is not None
+    assert mean.usd == 120
+    prices = {"mfp7e10": PartPrice(unit_usd=120, basis="documented", source="", date="", quote=mean)}
+    rows = list(csv.DictReader(io.StringIO(bill_csv(Bill(target="onprem", lines=(FIBRE,)), prices))))
+    assert [row["usd_total"] for row in rows] == ["12000"]
+    assert "quote_length_m" not in rows[0]
+
+
+def test_another_size_takes_the_next_longer_cable(tmp_path: Path) -> None:
+    """A cable of 7 m is priced as one of 10 m; of one that is longer than all quotes nothing is known."""
+    quotes = by_part(by_length(tmp_path, fibre("60", "100", "5"), fibre("40", "150", "10")).prices)["mfp7e10"]
+    mean = mean_quote(quotes, ((3.0, 1), (7.0, 1)))
+    assert mean is not None
+    assert mean.usd == 125
+    assert mean_quote(quotes, ((5.0, 1), (15.0, 1))) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([fibre("60", "100", "5")], "mfp7e10 is quoted by length, and 10 m of the bill is not"),
+        ([fibre("60", "100", "5"), fibre("41", "1", "10")], "the quote is for 41 of 10 m, the bill has 1 or 40"),
+        ([fibre("60", "100", "5"), fibre("40", "1", "10"), fibre("1", "1", "20")], "the bill has mfp7e10 of 5, 10 m, "),
+        ([fibre("60", "100", "long")], "'long' is no length"),
+        ([fibre("60", "100", "-5")], "'-5' is no length"),
+        ([fibre("60", "1", "5"), fibre("40", "1", "10"), fibre("100", "1", "")], "this one names none"),
+        ([fibre("60", "1", "5"), fibre("60", "2", "5"), fibre("40", "1", "10")], "quoted in line 2 already"),
+    ],
+)
+def test_wrong_lengths_are_told(tmp_path: Path, lines: list[str], said: str) -> None:
+    """A length that is left out, unknown, miscounted, twice or no number is refused with its place."""
+    with pytest.raises(BlueprintError) as error:
+        by_length(tmp_path, *lines)
+    assert said in error.value.render()
+    assert "quotes.csv:" in error.value.render()
+
+
+@given(st.integers(0, 500), st.dictionaries(st.sampled_from([1.0, 1.5, 3.0, 7.0, 30.0]), st.integers(1, 999)))
+def test_spares_by_length_add_up(count: int, lengths: dict[float, int]) -> None:
+    """No spare is lost or made, and each length has its share to within one cable."""
+    found = spares_by_length(count, sorted(lengths.items()))
+    assert sum(number for _, number in found) == (count if lengths else 0)
+    total = sum(lengths.values())
+    assert all(abs(number - count * lengths[length] / total) < 1 for length, number in found)

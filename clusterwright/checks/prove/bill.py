@@ -2,15 +2,17 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isclose
 
 from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.catalog.skus import skus
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.priced_bill import PlannedLine, planned_lines
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
+from clusterwright.facility.bill import BillLine
 from clusterwright.facility.spares import kind_of_part
 
 FILE, PAGE = "bill_of_materials.csv", "bill_of_materials.md"
@@ -33,19 +35,33 @@ def prove_bill(papers: Papers) -> Result:
 
 
 def _lines(papers: Papers) -> Iterator[Finding]:
-    known = skus()
+    known, planned = skus(), planned_lines(papers.documents)
     for number, row in enumerate(papers.rows(FILE), start=1):
         if row.count("line") != number:
             yield wrong(
                 "BOM001", row, "the line's number", row["line"], number, "lines count from 1, and quotes name them"
             )
         sku = known.get(row["part"])
-        if sku is not None:
+        of_length = _planned_line(planned, row)
+        if of_length is not None and of_length.length_m is not None:
+            yield from _length(row, of_length)
+        elif sku is not None:
             for column, expected in (("item", sku.item), ("category", sku.category), ("unit", sku.unit)):
                 if row[column] != expected and not (column == "unit" and row[column] == "each"):
                     yield wrong(
                         "BOM001", row, f"{column} of {row['part']}", row[column], expected, "a price key is one thing"
                     )
+
+
+def _length(row: Row, planned: PlannedLine) -> Iterator[Finding]:
+    """Compare what names the length of a cable: the item and the column of the quote."""
+    line, rule = planned.line, "the cable is quoted by its length"
+    for column, expected in (("item", line.item), ("category", line.category), ("unit", line.unit)):
+        if row[column] != expected:
+            yield wrong("BOM001", row, f"{column} of {row['part']}", row[column], expected, rule)
+    if row.known("quote_length_m") != planned.length_m:
+        what = f"quote_length_m of {row['part']}"
+        yield wrong("BOM001", row, what, row["quote_length_m"], planned.length_m, rule)
 
 
 def counted(papers: Papers) -> Counter[str]:
@@ -77,21 +93,37 @@ def _strips(papers: Papers) -> int:
     return sum(row["role"] == "power" for row in papers.rows("netbox/5-devices.csv"))
 
 
-def _is_spare(papers: Papers, row: Row) -> bool:
+def _is_spare(planned: Sequence[PlannedLine], row: Row) -> bool:
     """Tell whether a line is bought for stock, by the plan's line of that number: its note here is the buyer's."""
-    lines, number = papers.documents.design.bill.lines, row.count("line")
-    if 1 <= number <= len(lines) and lines[number - 1].sku == row["part"]:
-        return lines[number - 1].note.startswith(_SPARES)
-    return row["note"].startswith(_SPARES)
+    numbered = _numbered(planned, row)
+    return (row["note"] if numbered is None else numbered.line.note).startswith(_SPARES)
+
+
+def _numbered(planned: Sequence[PlannedLine], row: Row) -> PlannedLine | None:
+    """Return the plan's line of a row's number, None where that is of another part."""
+    number = row.count("line")
+    if 1 <= number <= len(planned) and planned[number - 1].line.sku == row["part"]:
+        return planned[number - 1]
+    return None
+
+
+def _planned_line(planned: Sequence[PlannedLine], row: Row) -> PlannedLine | None:
+    """Return the plan's line of a row: of its number, else of its item, else the first of its part."""
+    numbered = _numbered(planned, row)
+    if numbered is not None:
+        return numbered
+    own = [one for one in planned if one.line.sku == row["part"]]
+    return next((one for one in own if one.line.item == row["item"]), own[0] if own else None)
 
 
 def _quantities(papers: Papers) -> Iterator[Finding]:
     expected = counted(papers)
     expected[papers.documents.design.site.feed.pdu] += _strips(papers)
     expected[stock.RACK] = _racks_to_buy(papers)
+    planned = planned_lines(papers.documents)
     lines: defaultdict[str, list[Row]] = defaultdict(list)
     for row in papers.rows(FILE):
-        if not _is_spare(papers, row):
+        if not _is_spare(planned, row):
             lines[row["part"]].append(row)
     if lines.get(_CORD):
         expected[_CORD] = len(papers.rows("netbox/7-power-cables.csv"))
@@ -116,17 +148,24 @@ def _stocked(papers: Papers) -> Iterator[Finding]:
     spares = papers.documents.design.rules.spares
     kept: Counter[str] = Counter()
     asked: Counter[str] = Counter()
+    # Cables of all lengths of a line of the plan have their spares together.
+    bought: Counter[tuple[str, BillLine | int]] = Counter()
+    planned = planned_lines(papers.documents)
     last: dict[str, Row] = {}
     for row in papers.rows(FILE):
         part = row["part"]
         if row["price_basis"] == _TO_BE_QUOTED:
             continue
-        if _is_spare(papers, row):
+        if _is_spare(planned, row):
             kept[part] += int(row.number("quantity"))
             last[part] = row
         else:
-            asked[part] += spares.count(kind_of_part(part, papers.catalogue), int(row.number("quantity")))
+            numbered = _numbered(planned, row)
+            whole = row.line if numbered is None else numbered.whole
+            bought[part, whole] += int(row.number("quantity"))
             last.setdefault(part, row)
+    for (part, _), count in bought.items():
+        asked[part] += spares.count(kind_of_part(part, papers.catalogue), count)
     for part, row in last.items():
         if kept[part] != asked[part]:
             rule = "the share of spares asks for them"
@@ -136,7 +175,7 @@ def _stocked(papers: Papers) -> Iterator[Finding]:
 def _planned(papers: Papers) -> Iterator[Finding]:
     """Every line is the one that money was counted with, by its number."""
     rows = [row for row in papers.rows(FILE) if row["price_basis"] != _TO_BE_QUOTED]
-    lines = papers.documents.design.bill.lines
+    lines = [planned.line for planned in planned_lines(papers.documents)]
     if len(rows) != len(lines):
         yield absent(
             "BOM006", FILE, "the number of lines", len(rows), len(lines), "plan.json counts money with as many"
@@ -170,7 +209,7 @@ def _racks_to_buy(papers: Papers) -> int:
 
 
 def _amounts(papers: Papers) -> Iterator[Finding]:
-    prices = {line.line.sku: line for line in papers.documents.option.lines}
+    lines = planned_lines(papers.documents)
     for row in papers.rows(FILE):
         price, total = row.known("usd_each"), row.known("usd_total")
         if (price is None) != (total is None):
@@ -195,8 +234,8 @@ def _amounts(papers: Papers) -> Iterator[Finding]:
                 price * row.number("quantity"),
                 "quantity times usd_each",
             )
-        known = prices.get(row["part"])
-        if known is None:
+        known = _planned_line(lines, row)
+        if known is None or known.basis is None:
             continue
         planned = known.unit_usd
         if (price is None) != (planned is None) or (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
 
+from clusterwright.checks.prove.priced_bill import planned_lines
 from clusterwright.checks.prove.records import PLAN, Documents, Result, found, judged, skipped
 from clusterwright.checks.prove.spreadsheets import Workbook, calculate, missing_program, version
 from clusterwright.errors import ClusterwrightError, Finding
@@ -104,13 +105,12 @@ def _bill(book: Workbook, documents: Documents) -> Iterator[_Amount]:
     """Yield quantity and amount of every line, and the sum, from the sheet and from the plan."""
     rows = [[cell.value for cell in row] for row in book.calculated[_BILL_SHEET].iter_rows()]
     at = _columns(rows[0])
-    prices = {line.line.sku: line.unit_usd for line in documents.option.lines}
     known = 0.0
-    for line, row in zip(documents.design.bill.lines, rows[1:], strict=False):
-        unit_usd = prices.get(line.sku)
-        total = None if unit_usd is None else unit_usd * line.quantity
+    for planned, row in zip(planned_lines(documents), rows[1:], strict=False):
+        line = planned.line
+        total = None if planned.unit_usd is None else planned.unit_usd * line.quantity
         known += total or 0.0
-        words = f"line {row[0]} ({line.sku})"
+        words = f"line {row[0]} ({line.sku})" if planned.length_m is None else f"line {row[0]} ({line.item})"
         yield (
             _Amount(words=f"the part of {words}", shown=row[at["Part"]], engine=None)
             if row[at["Part"]] != line.sku

@@ -9,7 +9,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.hall.power_summary import PowerSummary
 from clusterwright.facility.power import BTU_PER_H_PER_W
-from clusterwright.outputs.onprem.bill_tables import Prices, priced_lines, quote_cells
+from clusterwright.outputs.onprem.bill_tables import LENGTH_TITLE, Prices, length_of, priced_lines, quote_cells
 
 #: How the power sheet's formulas turn W into what people order: also used for its cached values.
 POWER_FACTOR = 0.95
@@ -60,7 +60,7 @@ def bill_xlsx(design: OnPremDesign, prices: Prices, *, made_on: dt.date, besides
         "wrap": book.add_format({"text_wrap": True, "valign": "top"}),
     }
     totals = _bill_sheet(book, formats, design.bill, prices, besides)
-    _category_sheet(book, formats, (*design.bill.lines, *besides), totals)
+    _category_sheet(book, formats, [line for line, _ in priced_lines(design.bill, prices, besides)], totals)
     _power_sheet(book, formats, design.power, design.site.pue)
     book.close()
     return buffer.getvalue()
@@ -103,6 +103,9 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices, besides: Sequence[Bil
                 sheet.write_string(row, column, value, formats["input text"])
             else:
                 sheet.write_number(row, column, value, formats["input"])
+        if (length := length_of(price)) is not None:
+            sheet.write_string(0, len(_COLUMNS), LENGTH_TITLE, formats["head number"])
+            sheet.write_number(row, len(_COLUMNS), length, formats["input"])
         sheet.write_string(row, len(_COLUMNS) - 1, part_numbers().get(line.sku, ""), formats["text"])
     last = len(lines)
     known = [total for total in totals if total is not None]
@@ -136,7 +139,7 @@ def _bill_sheet(book, formats, bill: Bill, prices: Prices, besides: Sequence[Bil
     return totals
 
 
-def _category_sheet(book, formats, lines: tuple[BillLine, ...], totals: list[float | None]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - as above
+def _category_sheet(book, formats, lines: Sequence[BillLine], totals: list[float | None]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - as above
     sheet = book.add_worksheet("By category")
     columns = (("Category", 16), ("Lines", 8), ("USD of known prices", 22), ("Share", 10))
     for column, (title, width) in enumerate(columns):

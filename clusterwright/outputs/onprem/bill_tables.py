@@ -8,6 +8,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.tables import csv_text
 from clusterwright.pricing.quoted import QuotedPrice
+from clusterwright.tco.priced_lines import lines_by_length
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +17,7 @@ class PartPrice:
 
     Attributes:
         quote: of a vendor that the price is from, if it is.
+        lengths: quotes of a cable by its length, if it is quoted so.
     """
 
     unit_usd: float | None
@@ -23,8 +25,11 @@ class PartPrice:
     source: str
     date: str
     quote: QuotedPrice | None = None
+    lengths: tuple[QuotedPrice, ...] = ()
 
 
+#: Title of the column that a bill has where cables are quoted by length, as `feeds` reads it.
+LENGTH_TITLE = "Quote length, m"
 Prices = Mapping[str, PartPrice]
 UNKNOWN_PRICE = PartPrice(unit_usd=None, basis="unknown", source="", date="")
 #: Of lines that only a vendor can price, and that money is not counted with.
@@ -34,13 +39,26 @@ TO_BE_QUOTED = PartPrice(unit_usd=None, basis="to be quoted", source="", date=""
 def priced_lines(bill: Bill, prices: Prices, besides: Sequence[BillLine]) -> list[tuple[BillLine, PartPrice]]:
     """Return every line of the documents with its price: those that money is counted with, then what is to be quoted.
 
+    A cable that is quoted by length has a line for each length.
+
     Args:
         bill: of materials.
         prices: by price key; a missing key is an unknown price.
         besides: lines without a price that money is not counted with.
     """
-    counted = [(line, prices.get(line.sku, UNKNOWN_PRICE)) for line in bill.lines]
+    counted = [one for line in bill.lines for one in _by_length(line, prices.get(line.sku, UNKNOWN_PRICE))]
     return counted + [(line, TO_BE_QUOTED) for line in besides]
+
+
+def _by_length(line: BillLine, price: PartPrice) -> list[tuple[BillLine, PartPrice]]:
+    found = [
+        (
+            of_length,
+            PartPrice(unit_usd=quote.usd, basis=quote.basis, source=quote.source, date=quote.quoted_on, quote=quote),
+        )
+        for of_length, quote in lines_by_length(line, price.lengths)
+    ]
+    return found or [(line, price)]
 
 
 def bill_csv(bill: Bill, prices: Prices, besides: Sequence[BillLine] = ()) -> str:
@@ -52,21 +70,28 @@ def bill_csv(bill: Bill, prices: Prices, besides: Sequence[BillLine] = ()) -> st
         besides: lines that are to be quoted.
     """
     rows = []
-    for number, (line, price) in enumerate(priced_lines(bill, prices, besides), start=1):
+    lines = priced_lines(bill, prices, besides)
+    has_lengths = any(length_of(price) is not None for _, price in lines)
+    for number, (line, price) in enumerate(lines, start=1):
         total = None if price.unit_usd is None else price.unit_usd * line.quantity
         rows.append(
             (
                 number, line.sku, line.item, line.category, line.quantity, line.unit, price.unit_usd, total,
                 price.basis, price.date, price.source, line.note, *quote_cells(price.quote),
-                part_numbers().get(line.sku, ""),
+                part_numbers().get(line.sku, ""), *([length_of(price)] if has_lengths else []),
             )
         )  # fmt: skip
     header = (
         "line", "part", "item", "category", "quantity", "unit", "usd_each", "usd_total", "price_basis", "price_date",
         "price_source", "note", "quote_unit_price", "quote_currency", "quote_vendor", "quote_lead_time_weeks",
-        "quoted_on", "maker_part_number",
+        "quoted_on", "maker_part_number", *(["quote_length_m"] if has_lengths else []),
     )  # fmt: skip
     return csv_text(header, rows)
+
+
+def length_of(price: PartPrice) -> float | None:
+    """Return the length in m that a line is quoted for, None where its quote is for any length."""
+    return None if price.quote is None else price.quote.length_m
 
 
 def quote_cells(quote: QuotedPrice | None) -> tuple[str | float | None, ...]:

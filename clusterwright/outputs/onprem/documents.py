@@ -40,6 +40,8 @@ from clusterwright.outputs.onprem.rack_drawing import MOST_IN_FILE, rack_pages
 from clusterwright.outputs.onprem.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.words import own_facts_lines
+from clusterwright.pricing.quoted import by_part
+from clusterwright.tco.priced_lines import quotes_by_length
 
 
 def own_parts(plan: Plan) -> dict[str, File]:
@@ -76,14 +78,15 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if option.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
     inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
-    quotes = {quote.sku: quote for quote in plan.quotes}
+    quotes = by_part(plan.quotes)
     prices = {
         priced.line.sku: PartPrice(
             unit_usd=priced.unit_usd,
             basis=priced.basis,
             source=priced.source,
             date=str(priced.price_date),
-            quote=quotes.get(priced.line.sku),
+            quote=next((one for one in quotes.get(priced.line.sku, ()) if one.length_m is None), None),
+            lengths=quotes_by_length(priced, quotes.get(priced.line.sku, ())),
         )
         for priced in option.lines
     }
