@@ -219,7 +219,7 @@ def _told_to_slurm(instance: Instance, name: str, content: str) -> Iterator[Foun
     if not name.startswith("node/"):
         return
     for line in lines(content):
-        counts = [int(one) for one in re.findall(r"\bGres=gpu(?::\w+)?:(\d+)\b", line.text)]
+        counts = [int(one) for one in re.findall(r"\bGres=gpu(?::[\w${}-]+)?:(\d+)\b", line.text)]
         counts += [int(one) for one in re.findall(r"GPUS_PER_NODE[\"']?(?::?=)[\"']?(\d+)", line.text) if one != "0"]
         counts += [int(b) - int(a) + 1 for a, b in re.findall(r"File=\S*?\[(\d+)-(\d+)\]", line.text)]
         changed = re.search(r"GPUS_PER_NODE\s*[-+*/]\s*[1-9]", line.text) and "first" not in line.text
@@ -259,13 +259,37 @@ def _gres_conf(instance: Instance, name: str, line: int, function: str) -> Itera
             check=False,
             timeout=_SANDBOX_S,
         )
-        ranges = re.findall(r"(?m)^Name=gpu\b.*File=\S*?\[(\d+)-(\d+)\]", done.stdout)
-        counts = [int(last) - int(first) + 1 for first, last in ranges]
-        counts += [int(one) for one in re.findall(r"(?m)^Name=gpu\b.*Count=(\d+)", done.stdout)]
+        files = re.findall(r"(?m)^Name=gpu\b.*\bFile=(\S+)", done.stdout)
+        devices = [device for file in files for device in _devices(file)]
+        counts = [int(one) for one in re.findall(r"(?m)^Name=gpu\b.*Count=(\d+)", done.stdout)]
+        counts = list(dict.fromkeys([*([len(devices)] if files else []), *counts]))
+        fix = "first to first + CLUSTER_GPUS_PER_NODE - 1"
         for count in counts:
             if count != instance.gpus:
                 message = f"writes a gres.conf of {count} GPUs, {instance.id} has {instance.gpus}"
-                yield Found(file=name, line=line, message=message, fix="first to first + CLUSTER_GPUS_PER_NODE - 1")
+                yield Found(file=name, line=line, message=message, fix=fix)
+        first = int(environment["CLUSTER_FIRST_ACCELERATOR"])
+        path = f"/dev/{environment['CLUSTER_ACCELERATOR_DEVICE']}"
+        absent = sorted(set(devices) - {f"{path}{first + one}" for one in range(instance.gpus)})
+        if absent and counts == [instance.gpus]:
+            message = f"writes a gres.conf with {absent[0]}, which {instance.id} does not have"
+            yield Found(file=name, line=line, message=message, fix=fix)
+
+
+def _devices(file: str) -> list[str]:
+    """Return the device files that a value of `File` in gres.conf stands for.
+
+    >>> _devices("/dev/nvidia[0-1,7]"), _devices("/dev/nvidia8")
+    (['/dev/nvidia0', '/dev/nvidia1', '/dev/nvidia7'], ['/dev/nvidia8'])
+    """
+    bracket = re.fullmatch(r"(.*)\[([^\]]*)\](.*)", file)
+    if bracket is None:
+        return file.split(",")
+    numbers: list[str] = []
+    for part in bracket[2].split(","):
+        ends = re.fullmatch(r"(\d+)-(\d+)", part)
+        numbers += [str(one) for one in range(int(ends[1]), int(ends[2]) + 1)] if ends else [part]
+    return [f"{bracket[1]}{number}{bracket[3]}" for number in numbers]
 
 
 def _manifest(instance: Instance, name: str, content: str) -> Iterator[Found]:

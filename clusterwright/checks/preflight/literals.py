@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from clusterwright.checks.preflight.results import Outcome, Place
 from clusterwright.checks.preflight.shell import is_script, lines
@@ -23,6 +24,11 @@ _SHELL = re.compile(
 )
 _OPTION = re.compile(
     r"(?<!\S)(?:--password|--passwd|--token|--secret)[= ][\"']?([^\s\"'$`;|&)(<>-][^\s\"'$`;|&)(<>]{3,})"
+)
+#: Commands whose -p is a password: joined to it for MySQL, where a word of its own is a database.
+_SHORT_OPTION = re.compile(
+    r"\b(?:mysql\w*|mariadb[\w-]*)\s(?:.*\s)?-p[\"']?([^\s\"'$`;|&)(<>]{4,})"
+    r"|\b(?:sshpass|(?:docker|podman|skopeo|registry|az|acr)\s+login)\s(?:.*\s)?-p\s*[\"']?([^\s\"'$`;|&)(<>-][^\s\"'$`;|&)(<>]{3,})"
 )
 _LOGIN = re.compile(r"\bcurl\b.*\s(?:-u|--user)[= ]?[\"']?[^\s\"':$]+:([^\s\"'$`]{3,})")
 _BEARER = re.compile(r"(?i)authorization:\s*(?:bearer|basic)\s+([A-Za-z0-9+/=._-]{12,})")
@@ -71,10 +77,21 @@ def _of_python(content: str) -> Iterator[tuple[int, str]]:
     except SyntaxError:
         return
     for node in ast.walk(tree):
+        if _is_secret_output(node):
+            yield node.lineno, "a text that it hands on as a secret"
         for name, value in _named(node):
             literal = _literal(value)
             if _is_secret(name, literal):
                 yield value.lineno, f"a text called {name}"
+
+
+def _is_secret_output(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether a node is `pulumi.Output.secret` of a text, which hides it from the state and from nobody else."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "secret"):
+        return False
+    of_output = isinstance(node.func.value, ast.Attribute | ast.Name) and _last(node.func.value) == "Output"
+    literal = _literal(node.args[0]) if node.args else None
+    return of_output and isinstance(literal, str) and len(literal) >= _LEAST_SIGNS
 
 
 def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -126,7 +143,7 @@ def _of_shell(content: str) -> Iterator[tuple[int, str]]:
         named = [(name, value) for name, value in _SHELL.findall(line.text) if _is_value(name, value)]
         if named:
             yield line.number, f"a value of {named[0][0]}"
-        elif _OPTION.search(line.text) or _LOGIN.search(line.text):
+        elif any(one.search(line.text) for one in (_OPTION, _SHORT_OPTION, _LOGIN)):
             yield line.number, "a password of a command"
         elif _BEARER.search(line.text):
             yield line.number, "a login of a request"

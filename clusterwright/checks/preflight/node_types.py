@@ -17,6 +17,8 @@ from clusterwright.clouds import CLOUDS
 _MIB = 2.0**20
 _ARM = re.compile(r"arm64|aarch64|2404-gb\b")
 _X86 = re.compile(r"amd64|x86[_-]64")
+#: Public parameters of distributions, whose images boot without a driver of accelerators.
+_PLAIN_SYSTEM = re.compile(r"/aws/service/(canonical|debian|suse|freebsd|ami-amazon-linux-latest|ami-windows-latest)/")
 #: Software that an image's name tells it has.
 _SOFTWARE = {"nvidia": re.compile(r"nvidia|cuda"), "rocm": re.compile(r"rocm"), "neuron": re.compile(r"neuron")}
 
@@ -155,6 +157,10 @@ def image_fits(subject: Subject) -> Iterator[Outcome]:
     arm = instance.architecture == "arm64"
     if _X86.search(name) if arm else _ARM.search(name):
         yield _unfit(setting, f"{instance.id} is {instance.architecture}, the image is not: {setting.value}")
+    if instance.gpus and _PLAIN_SYSTEM.search(name):
+        yield _unfit(
+            setting, f"the image is a distribution's own, without the driver of {instance.id}: {setting.value}"
+        )
     for software, pattern in _SOFTWARE.items():
         if software != instance.vendor_software and pattern.search(name):
             yield _unfit(

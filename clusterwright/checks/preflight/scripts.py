@@ -50,6 +50,16 @@ FORBIDDEN = (
         "runs what it downloads, whatever it is",
         _CHECKED,
     ),
+    _row(
+        rf"(\bsource\b|(^|[;&|]\s*)\.\s|\b(ba|da|z|k)?sh\b|\bpython[0-9.]*\b|\bperl\b)[^;&|]*<<<\s*[\"']?(\$\(|`)\s*{_AS}{_FETCH}",
+        "runs what it downloads, whatever it is",
+        _CHECKED,
+    ),
+    _row(
+        r"(^|[;&|]\s*)(if|while|elif)\s+(false|!\s*true|!\s*:|\[\[? (0 = 1|1 = 0|0 -eq 1|1 -eq 0) \]\]?)(\s|;)",
+        "switches off a check: what follows is never done",
+        "put the condition back",
+    ),
     _row(r"\bcurl\b.*\s(-[A-Za-z]*k[A-Za-z]*\b|--insecure\b|--proxy-insecure\b)", "takes any certificate", _TLS),
     _row(r"--no-check-certificate|--no-verify-ssl|--insecure-skip-tls-verify", "takes any certificate", _TLS),
     _row(r"http\.sslVerify[ =]+\"?(false|0)|GIT_SSL_NO_VERIFY=|PYTHONHTTPSVERIFY=0", "takes any certificate", _TLS),
@@ -160,7 +170,9 @@ _SAVED = re.compile(
     r"|\b(?:curl|wget)\b.*?[^>2&]>\s*[\"']?([^\s\"';|&]+)"
 )
 _VERIFIES = re.compile(r"\b(sha(256|384|512)sum|shasum|b2sum|gpgv?|cosign|minisign|openssl\s+dgst)\b")
-_LUSTRE_MOUNT = re.compile(r"\bmount\b.*(-t|--types)[= ]*lustre\b|(?<!-v )\bmount\.lustre\s+\S*[$:@/]")
+_LUSTRE_MOUNT = re.compile(
+    r"\bmount\b.*(-t|--types)[= ]*lustre\b|(?<!-v )\bmount\.lustre\s+(-\S+\s+\S+\s+)*[\"']?\S*[$:@/]"
+)
 _LUSTRE_TABLE = re.compile(r"\S+:/\S*\s+\S+\s+lustre\s+(?P<options>\S+)|\blustre\b.*\bfstab\b|\bfstab\b.*\blustre\b")
 _OPTIONS = re.compile(r"(?:-o|--options)[= ]?\s*[\"']?([^\s\"']+)")
 _STOPS = re.compile(r"^\s*set\s+(-[A-Za-z]*e|-o\s+errexit)|^#!.*\s-\w*e")
@@ -201,11 +213,13 @@ Found = tuple[int, str, str, bool]
 
 def _forbidden(name: str, found: list[Line]) -> Iterator[Found]:
     # Of what is no script, commands stand in lists and texts: the same lines, with quotes around them.
+    # A text that printf writes has its lines after each other, with \\n between.
     for line in found:
-        row = next((row for row in FORBIDDEN if _matches(row, line.text)), None)
+        written = line.text.replace("\\n", " ")
+        row = next((row for row in FORBIDDEN if _matches(row, written)), None)
         if row is not None:
             yield line.number, row.why, row.fix, True
-    texts = "\n".join(line.text for line in found)
+    texts = "\n".join(line.text.replace("\\n", "\n") for line in found)
     if name.endswith((".sh", ".sources")) or "Types: deb" in texts:
         for start in re.finditer(r"(?m)^[\"']?(Types|URIs):.*(?:\n(?!\s*$).*)*", texts):
             if "URIs:" in start[0] and "Signed-By" not in start[0]:

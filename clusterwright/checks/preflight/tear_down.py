@@ -66,11 +66,13 @@ class Trial:
     Attributes:
         arguments, answer: of the command, and what is typed.
         bad: pattern of calls that must not be made, with what that would do.
+        variables: of the environment, with their values.
     """
 
     arguments: tuple[str, ...]
     answer: str
     bad: tuple[tuple[str, str], ...]
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 _UNPROTECTS = (r"^pulumi .*\bstate unprotect\b", "takes the protection of data away")
@@ -87,6 +89,8 @@ _DELETES = (
     r"^(aws|az|gcloud) .*\b(delete|rm|rb|remove|purge|delete-object\w*)\b",
     "deletes by the provider's command",
 )
+#: What programs that run without a person set: no such variable is an answer.
+_UNATTENDED = tuple((name, "true") for name in ("CI", "FORCE", "YES", "ASSUME_YES", "AUTO_APPROVE", "GITHUB_ACTIONS"))
 _ANY = (r"^pulumi .*\b(destroy|unprotect)\b|\bpulumi .*config set .*false", "goes on without the right answer")
 #: What the first trial has to come to, or nothing was seen.
 _DESTROYS = r"^pulumi (?=.*foundation).*\bdestroy\b"
@@ -96,6 +100,7 @@ TRIALS = (
     Trial(arguments=("up",), answer="", bad=(_UNPROTECTS, _DELETES, (r"^pulumi .*\bdestroy\b", "destroys"))),
     Trial(arguments=("destroy", "--with-data"), answer="", bad=(_ANY,)),
     Trial(arguments=("destroy", "--with-data"), answer="yes\n", bad=(_ANY,)),
+    Trial(arguments=("destroy", "--with-data"), answer="", bad=(_ANY,), variables=_UNATTENDED),
 )
 #: What every call of the engine must not say by itself.
 _BY_ITSELF = (
@@ -136,6 +141,8 @@ def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:  # noqa: C9
             for pattern, what in (*trial.bad, *_BY_ITSELF):
                 if re.search(pattern, call):
                     answered = f" after {trial.answer.strip()!r}" if trial.answer else ""
+                    if trial.variables:
+                        answered = " where CI is set"
                     found.setdefault(f"{' '.join(trial.arguments)}{answered} {what}", call)
     for what, call in found.items():
         yield Outcome(
@@ -173,6 +180,7 @@ def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
         calls.touch()
         environment = {"PATH": str(programs), "HOME": str(home), "CALLS": str(calls), "TMPDIR": root, "LANG": "C"}
         environment["TUNNEL_PORT"] = str(_free_port())
+        environment |= dict(trial.variables)
         environment["PULUMI_CONFIG_PASSPHRASE"] = "a stand-in"  # noqa: S105 - of no state
         process = subprocess.Popen(  # noqa: S603 - the project's own script, without a login and with stand-ins
             [bash, "--norc", "--noprofile", SCRIPT, *trial.arguments],

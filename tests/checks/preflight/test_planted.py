@@ -15,9 +15,12 @@ PLANTED = edits("planted.yaml")
 BLIND = edits("planted_blind.yaml")
 #: Planted when both lists were there, in other places and by other means; of the 21, preflight saw 9 by itself.
 THIRD = edits("planted_third.yaml")
+#: Of the named kinds in other spellings, by a hand that had read none of the lists above.
+FOURTH = edits("planted_fourth.yaml")
 LEGITIMATE = edits("legitimate.yaml")
 #: Edits in the order of their projects, so that workers which share the tests out seldom judge one twice.
-TOGETHER = {one: batch for table in (PLANTED, BLIND, THIRD, LEGITIMATE) for batch in batches(table) for one in batch}
+TABLES = (PLANTED, BLIND, THIRD, FOURTH, LEGITIMATE)
+TOGETHER = {one: batch for table in TABLES for batch in batches(table) for one in batch}
 PROJECTS = [(cloud, scheduler) for cloud in ("aws", "azure", "gcp") for scheduler in ("slurm", "kubernetes")]
 
 

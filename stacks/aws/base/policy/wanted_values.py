@@ -38,8 +38,8 @@ VALUES: tuple[Wanted, ...] = (
         description="`up` ends when the nodes are there.",
         type="aws:autoscaling/group:Group",
         path="waitForCapacityTimeout",
-        # 0 turns the waiting off; left out it is 10 minutes.
-        pattern=r"(?!0+(\.0*)?(ns|us|ms|s|m|h)?$).+",
+        # 0 turns the waiting off; left out it is 10 minutes, and less is not enough for large nodes.
+        pattern=r"(0*[1-9]\d*(\.\d+)?h|0*[1-9]\d+(\.\d+)?m|0*([6-9]\d\d|[1-9]\d{3,})(\.\d+)?s).*",
         absent=True,
         message="waitForCapacityTimeout is {value}: `up` ends before there is a single node",
     ),

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reading import mapping, mappings
-from rule import UNKNOWN, Rule
+from reading import mapping, mappings, texts
+from rule import PLACEMENT, UNKNOWN, Rule
 
 SCALE_SET = "azure-native:compute:VirtualMachineScaleSet"
 MACHINE = "azure-native:compute:VirtualMachine"
+POOL = "azure-native:containerservice:AgentPool"
 # Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25.
 MOST_NODES_PER_SCALE_SET = 300
 # Types that take no tags.
@@ -37,6 +38,15 @@ def _one_fabric(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     if isinstance(capacity, int | float) and capacity > MOST_NODES_PER_SCALE_SET:
         found.append(f"{capacity:.0f} machines; a scale set takes {MOST_NODES_PER_SCALE_SET} at most")
     return found
+
+
+def _one_zone(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    size = mapping(inputs.get("sku")).get("name") if kind == SCALE_SET else inputs.get("vmSize")
+    if kind not in (SCALE_SET, POOL) or not str(size).startswith("Standard_N"):
+        return []
+    zones = texts(inputs.get("zones" if kind == SCALE_SET else "availabilityZones"))
+    message = f"is spread over {len(zones)} zones: its fabric is within one, and so is the file system"
+    return [message] if len(zones) > 1 else []
 
 
 def _fixed_image(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
@@ -90,6 +100,9 @@ RULES: Sequence[Rule] = (
         name="one-fabric",
         description="Nodes with InfiniBand share one placement group within a scale set's limit.",
         check=_one_fabric,
+    ),
+    Rule(
+        name="one-zone", description="GPU nodes are in one zone, next to each other.", check=_one_zone, about=PLACEMENT
     ),
     Rule(name="fixed-image", description="Images have a fixed version.", check=_fixed_image),
     Rule(name="own-key-on-disks", description="Disks are encrypted with the cluster's key.", check=_own_key_on_disks),

@@ -104,6 +104,12 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
     (SCALE_SET, without("singlePlacementGroup"), "one-fabric: InfiniBand needs singlePlacementGroup"),
     (SCALE_SET, without("overprovision"), "one-fabric: surplus machines"),
     (SCALE_SET, {**SET, "sku": {"name": "Standard_ND96asr_v4", "capacity": 301}}, "one-fabric: 301 machines"),
+    (SCALE_SET, {**SET, "zones": ["1", "2"]}, "one-zone: is spread over 2 zones"),
+    (
+        "azure-native:containerservice:AgentPool",
+        {"vmSize": "Standard_ND96isr_H100_v5", "availabilityZones": ["1", "2", "3"]},
+        "one-zone: is spread over 3 zones",
+    ),
     (SCALE_SET, without("virtualMachineProfile.storageProfile.imageReference.version"), "fixed-image"),
     (
         SCALE_SET,

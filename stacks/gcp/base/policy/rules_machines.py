@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reading import mapping, mappings
-from rule import UNKNOWN, Rule
+from reading import mapping, mappings, texts
+from rule import PLACEMENT, UNKNOWN, Rule
 
 INSTANCE = "gcp:compute/instance:Instance"
 TEMPLATE = "gcp:compute/instanceTemplate:InstanceTemplate"
@@ -105,6 +105,14 @@ def _one_placement(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     return found
 
 
+def _one_zone(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
+    if kind != "gcp:container/nodePool:NodePool" or not mapping(inputs.get("nodeConfig")).get("guestAccelerators"):
+        return []
+    zones = texts(inputs.get("nodeLocations"))
+    message = f"is spread over {len(zones)} zones: its fabric is within one, and so is the file system"
+    return [message] if len(zones) > 1 else []
+
+
 RULES: Sequence[Rule] = (
     Rule(
         name="interfaces-of-the-type",
@@ -120,5 +128,8 @@ RULES: Sequence[Rule] = (
     ),
     Rule(name="own-account", description="Machines run as an account of their own.", check=_own_account),
     Rule(name="measured-boot", description="Machines are Shielded VMs.", check=_measured_boot),
+    Rule(
+        name="one-zone", description="GPU nodes are in one zone, next to each other.", check=_one_zone, about=PLACEMENT
+    ),
     Rule(name="one-placement", description="A reservation or flex-start stands alone.", check=_one_placement),
 )

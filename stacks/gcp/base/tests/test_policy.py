@@ -217,6 +217,12 @@ BAD: list[tuple[str, str, dict[str, Any], str]] = [
     ),
     ("closed-kubernetes-nodes", CLUSTER, {"databaseEncryption": {}}, "Google's key"),
     ("closed-kubernetes-nodes", CLUSTER, {"workloadIdentityConfig": {}}, "rights of their"),
+    (
+        "one-zone",
+        POOL,
+        {"nodeConfig": {"guestAccelerators": [{"count": 8}]}, "nodeLocations": ["us-central1-a", "us-central1-b"]},
+        "spread over 2 zones",
+    ),
     ("closed-kubernetes-nodes", POOL, {"nodeConfig": {}}, "bootDiskKmsKey"),
     ("closed-kubernetes-nodes", POOL, {"networkConfig": {}}, "enablePrivateNodes"),
     ("database-over-tls", DATABASE, {"settings": {"backupConfiguration": {"enabled": True}}}, "sslMode is left out"),
