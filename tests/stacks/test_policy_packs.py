@@ -59,6 +59,10 @@ ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("azure-native:authorization:ManagementLockByScope", {"level": "ReadOnly"}),
         ("azure-native:containerservice:ManagedCluster", {"apiServerAccessProfile": {"enablePrivateCluster": False}}),
         ("azure-native:storage:BlobContainer", {"publicAccess": "Blob"}),
+        (
+            "azure-native:compute:VirtualMachineScaleSet",
+            {"sku": {"name": "Standard_ND96isr_H100_v5"}, "zones": ["1", "2"]},
+        ),
         ("azure-native:network:NetworkInterface", {"ipConfigurations": [{"publicIPAddress": {"id": "x"}}]}),
     ],
     "gcp": [
@@ -69,6 +73,10 @@ ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ),
         ("gcp:projects/iAMBinding:IAMBinding", {"role": "roles/owner", "members": ["serviceAccount:a@p"]}),
         ("gcp:container/cluster:Cluster", {"name": "open"}),
+        (
+            "gcp:container/nodePool:NodePool",
+            {"nodeConfig": {"guestAccelerators": [{"count": 8}]}, "nodeLocations": ["us-central1-a", "us-central1-b"]},
+        ),
         ("gcp:projects/iAMCustomRole:IAMCustomRole", {"permissions": ["compute.*"]}),
     ],
 }

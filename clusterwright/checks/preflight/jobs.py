@@ -27,6 +27,11 @@ _EXPORT = re.compile(
     r"(\"[^\"]*\"|'[^']*'|(?:[^\s;\"']|\"[^\"]*\")*)"
 )
 _GRES = re.compile(r"\bgpu(?::([A-Za-z][\w-]*))?:(\d+)\b")
+_ARITHMETIC = re.compile(r"\$\(\([^()]*\)\)")
+#: What Slurm says of a node's GPUs, as it is or less than all.
+_PART_OF_GPUS = re.compile(
+    r"\$(?:\(\()?\{?(?:SLURM_GPUS_(?:ON|PER)_NODE|CLUSTER_GPUS_PER_NODE)\}?(?:([/-])(\d+))?(?:\)\))?"
+)
 _LAYOUT = ("tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size")
 _FUNCTION = re.compile(r"(?ms)^gres_conf\(\)\s*\{\n.*?^\}$")
 _SANDBOX_S = 10
@@ -120,6 +125,7 @@ def _options(content: str) -> tuple[dict[str, str], dict[str, int]]:
     at: dict[str, int] = {}
 
     def keep(text_: str, number: int) -> None:
+        text_ = _ARITHMETIC.sub(lambda found: re.sub(r"\s", "", found[0]), text_)
         for short, long in _SHORT.items():
             text_ = re.sub(rf"(?<!\S){short}\s*(?=\d)", f"{long}=", text_)
         for key, value in _OPTION.findall(text_):
@@ -170,9 +176,12 @@ def _gpus(
             )
 
 
-def _number(value: str | None, content: str) -> int | None:
-    """Return a number, also one that a variable of the script holds."""
+def _number(value: str | None, content: str, gpus: int) -> int | None:
+    """Return a number, also one that a variable of the script holds, or a part of the node's GPUs."""
     found = whole(value)
+    part = _PART_OF_GPUS.fullmatch(value or "")
+    if part is not None:
+        return gpus if not part[1] else (gpus // int(part[2]) if part[1] == "/" else gpus - int(part[2]))
     named = re.fullmatch(r"\$\{?(\w+)(?::-(\d+))?\}?", value or "")
     if found is not None or named is None:
         return found
@@ -183,13 +192,13 @@ def _number(value: str | None, content: str) -> int | None:
 def _processes(
     instance: Instance, name: str, options: Mapping[str, str], at: Mapping[str, int], content: str
 ) -> Iterator[Found]:
-    each = _number(options.get("nproc-per-node"), content)
-    tasks = _number(options.get("ntasks-per-node"), content)
+    each = _number(options.get("nproc-per-node"), content, instance.gpus)
+    tasks = _number(options.get("ntasks-per-node"), content, instance.gpus)
     if each is None and (tasks in (None, 1) or "nproc-per-node" in options):
         return
     key = "nproc-per-node" if each is not None else "ntasks-per-node"
     started = (each or 1) * (tasks or 1)
-    wanted = _number(options.get("gpus-per-node"), content) or instance.gpus
+    wanted = _number(options.get("gpus-per-node"), content, instance.gpus) or instance.gpus
     if started != wanted:
         yield Found(
             file=name,

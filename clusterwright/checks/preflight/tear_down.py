@@ -21,9 +21,10 @@ from pathlib import Path
 
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
+from clusterwright.checks.preflight.values import text as text_of
 
 SCRIPT = "cluster.sh"
-_TIMEOUT_S = 120
+_TIMEOUT_S = 60
 _TOOLS = (
     "bash", "sh", "env", "cat", "sed", "tr", "grep", "egrep", "head", "tail", "cut", "sort", "uniq", "wc", "cksum",
     "awk", "dirname", "basename", "printf", "true", "false", "test", "mkdir", "mktemp", "rm", "cp", "mv", "ls", "date",
@@ -54,6 +55,8 @@ case "${{0##*/}} $*" in
   aws*"localPortNumber=$TUNNEL_PORT"* | az*"--port $TUNNEL_PORT"*) exec "{python}" -I -c '{listen}' ;;
   pulumi*"stack output --stack"*--json*) printf '{{"id": "x"}}\\n' ;;
   pulumi*"stack output"*) printf 'x\\n' ;;
+  pulumi*--show-urns*) printf 'urn:pulumi:x::x::%s::x\\n' aws:s3/bucket:Bucket gcp:storage/bucket:Bucket ;;
+  gcloud*"storage ls"*) printf 'gs://x/one\\n' ;;
 esac
 exit 0
 """
@@ -89,13 +92,16 @@ _DELETES = (
     r"^(aws|az|gcloud) .*\b(delete|rm|rb|remove|purge|delete-object\w*)\b",
     "deletes by the provider's command",
 )
+#: Stands for the cluster's name, and a new line, in an answer.
+_THE_NAME = "\0"
 #: What programs that run without a person set: no such variable is an answer.
 _UNATTENDED = tuple((name, "true") for name in ("CI", "FORCE", "YES", "ASSUME_YES", "AUTO_APPROVE", "GITHUB_ACTIONS"))
 _ANY = (r"^pulumi .*\b(destroy|unprotect)\b|\bpulumi .*config set .*false", "goes on without the right answer")
 #: What the first trial has to come to, or nothing was seen.
 _DESTROYS = r"^pulumi (?=.*foundation).*\bdestroy\b"
 TRIALS = (
-    Trial(arguments=("destroy",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES)),
+    # The name alone is not enough: it has to be asked for, with --with-data.
+    Trial(arguments=("destroy",), answer=_THE_NAME, bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES)),
     Trial(arguments=("down",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES, _MORE_THAN_NODES)),
     Trial(arguments=("up",), answer="", bad=(_UNPROTECTS, _DELETES, (r"^pulumi .*\bdestroy\b", "destroys"))),
     Trial(arguments=("destroy", "--with-data"), answer="", bad=(_ANY,)),
@@ -140,7 +146,7 @@ def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:  # noqa: C9
         for call in calls:
             for pattern, what in (*trial.bad, *_BY_ITSELF):
                 if re.search(pattern, call):
-                    answered = f" after {trial.answer.strip()!r}" if trial.answer else ""
+                    answered = f" after {trial.answer.strip()!r}" if trial.answer not in ("", _THE_NAME) else ""
                     if trial.variables:
                         answered = " where CI is set"
                     found.setdefault(f"{' '.join(trial.arguments)}{answered} {what}", call)
@@ -192,12 +198,16 @@ def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
             text=True,
             start_new_session=True,
         )
+        setting = subject.project.setting("clusterName")
+        answer = trial.answer.replace(_THE_NAME, f"{text_of(setting.value if setting else '')}\n")
         try:
-            process.communicate(trial.answer, timeout=_TIMEOUT_S)
+            process.communicate(answer, timeout=_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return None
+            # A loop that deletes until nothing is left does not end here, where nothing is deleted.
+            made = list(dict.fromkeys(calls.read_text().splitlines()))
+            return made if any(re.search(pattern, call) for call in made for pattern, _ in trial.bad) else None
         return calls.read_text().splitlines()
 
 

@@ -132,7 +132,9 @@ def _supplies(papers: Papers) -> Iterator[Finding]:
                     f"the draw of {device} {row['name']}, W",
                     draw,
                     share,
-                    f"{len(own)} supplies share the {place['power_w'] or 'unknown'} W of racks.csv",
+                    f"{len(own)} supplies share the {place['power_w'] or 'unknown'} W of racks.csv"
+                    if device not in shared_w
+                    else "the shelves of a rack share what its devices draw",
                 )
 
 

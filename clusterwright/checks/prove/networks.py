@@ -309,6 +309,19 @@ def _to_users(papers: Papers) -> Iterator[Finding]:
         if port in taken:
             yield wrong("NET107", row, "from_port", ":".join(port), "a port of its own", "a port has one cable")
         taken.add(port)
+    borders = sorted(name for name in papers.standing if name.startswith("border-"))
+    leaving = Counter(row["from_device"] for row in rows)
+    most = max((leaving[name] for name in borders), default=0)
+    for name in borders:
+        if leaving[name] < most - 1:
+            yield absent(
+                "NET107",
+                _UPLINKS,
+                f"the uplinks of {name}",
+                leaving[name],
+                f"{most - 1} or more",
+                "border switches share them, so that users lose no more than a share when one fails",
+            )
 
 
 _RULES = (_all_ports, _sides, _trunks, _uplinks, _management, _counted, _free, _to_users)

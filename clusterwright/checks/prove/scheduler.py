@@ -14,6 +14,9 @@ ACCOUNTING = "slurmdbd.conf"
 _PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S+)")
 #: Share of a host's memory that a job may have at least and at most: less wastes it, more starves the system.
 _MEMORY_LEAST, _MEMORY_MOST = 0.9, 0.98
+_LEAST_CONTROLLERS = 2
+#: Folders of one machine, which no other reads.
+_OWN_FOLDERS = re.compile(r"/(var|tmp|run|opt|etc|root|usr|dev|boot)(/|$)")
 _YES = {"yes", "true", "1"}
 
 
@@ -189,6 +192,9 @@ def _paths(papers: Papers) -> Iterator[Finding]:
         paths[value] = key
         if key == "StateSaveLocation" and value.startswith("/run/"):
             yield _said("SLM007", line, key, value, "a path that outlives a reboot", "the queue is in it")
+        backups = sum("slurmctldhost" in one.values for one in lines_of(papers, SLURM)) - 1
+        if key == "StateSaveLocation" and backups > 0 and _OWN_FOLDERS.match(value):
+            yield _said("SLM007", line, key, value, "a path on shared storage", "a backup goes on with the same queue")
 
 
 def _controllers(papers: Papers) -> Iterator[Finding]:
@@ -207,6 +213,20 @@ def _controllers(papers: Papers) -> Iterator[Finding]:
                 f"one of {', '.join(sorted(servers))}",
                 "racks.csv has the management servers",
             )
+    named = {line.get("SlurmctldHost").split("(")[0] for line in hosts}
+    racks, of_servers = (
+        {place["rack"] for place in map(papers.place, names) if place is not None} for names in (named, servers)
+    )
+    apart = len(racks) >= min(_LEAST_CONTROLLERS, len(of_servers))
+    if hosts and len(servers) > 1 and not (len(named) >= _LEAST_CONTROLLERS and apart):
+        yield _said(
+            "SLM008",
+            hosts[-1],
+            "SlurmctldHost",
+            f"{', '.join(sorted(named))} in {', '.join(sorted(racks)) or 'no rack'}",
+            "two servers in two racks",
+            f"there are {len(servers)} management servers, and when one rack fails jobs go on to be placed",
+        )
     if len({line.get("SlurmctldHost") for line in hosts}) != len(hosts):
         yield _said(
             "SLM008", hosts[-1], "SlurmctldHost", "a name twice", "different servers", "a backup stands elsewhere"

@@ -121,6 +121,10 @@ FAULTS: tuple[Fault, ...] = (
     _text("replaced line", "SLM007", "slurm.conf", "/run/slurmd.pid", "/run/slurmctld.pid"),
     _text("replaced line", "SLM008", "slurm.conf", "SlurmctldHost=mgmt-001", "SlurmctldHost=mgmt-009"),
     _text("replaced line", "SLM009", "slurm.conf", "State=UNKNOWN", "State=DOWN"),
+    # a controller that fails
+    _text("controllers", "SLM008", "slurm.conf", "SlurmctldHost=mgmt-002\n", ""),
+    _text("controllers", "SLM008", "slurm.conf", "SlurmctldHost=mgmt-002\n", "SlurmctldHost=mgmt-003\n", site=ETHERNET),
+    _text("controllers", "SLM007", "slurm.conf", "=/shared/slurm/slurmctld", "=/var/spool/slurmctld", site=WHOLE_RACKS),
     # nodes in Slurm's files
     _text("accounting", "SLM016", "slurm.conf", "AccountingStorageHost=mgmt-002", "AccountingStorageHost=mgmt-001"),
     _text("accounting", "SLM016", "slurm.conf", "accounting_storage/slurmdbd", "accounting_storage/none"),
@@ -277,6 +281,13 @@ FAULTS: tuple[Fault, ...] = (
     _cell("border", "BOM002", _BILL, {"part": "qsfp28-cwdm4"}, {}, drop=True, site=WHOLE_RACKS),
     _cell("border", "NET107", "uplinks.csv", {"uplink": "U001"}, {}, drop=True),
     _cell("border", "NET107", "uplinks.csv", {"uplink": "U002"}, {"from_port": "1"}, site=ETHERNET),
+    _cell(
+        "border",
+        "NET107",
+        "uplinks.csv",
+        {"uplink": "U002"},
+        {"from_device": "border-01", "from_port": "60", "from_rack": "A07"},
+    ),
     _cell("border", "NET107", "uplinks.csv", {"uplink": "U001"}, {"from_device": "oob-01"}),
     _cell("border", "NET107", "uplinks.csv", {"uplink": "U001"}, {"from_rack": "A01"}, site=WHOLE_RACKS),
     # what is to be quoted

@@ -44,7 +44,7 @@ def _one_zone(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     size = mapping(inputs.get("sku")).get("name") if kind == SCALE_SET else inputs.get("vmSize")
     if kind not in (SCALE_SET, POOL) or not str(size).startswith("Standard_N"):
         return []
-    zones = texts(inputs.get("zones" if kind == SCALE_SET else "availabilityZones"))
+    zones = set(texts(inputs.get("zones" if kind == SCALE_SET else "availabilityZones")))
     message = f"is spread over {len(zones)} zones: its fabric is within one, and so is the file system"
     return [message] if len(zones) > 1 else []
 

@@ -105,11 +105,6 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
     (SCALE_SET, without("overprovision"), "one-fabric: surplus machines"),
     (SCALE_SET, {**SET, "sku": {"name": "Standard_ND96asr_v4", "capacity": 301}}, "one-fabric: 301 machines"),
     (SCALE_SET, {**SET, "zones": ["1", "2"]}, "one-zone: is spread over 2 zones"),
-    (
-        "azure-native:containerservice:AgentPool",
-        {"vmSize": "Standard_ND96isr_H100_v5", "availabilityZones": ["1", "2", "3"]},
-        "one-zone: is spread over 3 zones",
-    ),
     (SCALE_SET, without("virtualMachineProfile.storageProfile.imageReference.version"), "fixed-image"),
     (
         SCALE_SET,
@@ -230,6 +225,11 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
         "pods-have-addresses: maxPods is 300",
     ),
     ("azure-native:containerservice:AgentPool", {**POOL, "enableAutoScaling": True}, "pool-has-its-size"),
+    (
+        "azure-native:containerservice:AgentPool",
+        {**POOL, "availabilityZones": ["1", "2", "3"]},
+        "one-zone: is spread over 3 zones",
+    ),
     (
         "azure-native:containerservice:AgentPool",
         without("nodeTaints", POOL),

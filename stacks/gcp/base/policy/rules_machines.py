@@ -108,7 +108,7 @@ def _one_placement(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
 def _one_zone(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     if kind != "gcp:container/nodePool:NodePool" or not mapping(inputs.get("nodeConfig")).get("guestAccelerators"):
         return []
-    zones = texts(inputs.get("nodeLocations"))
+    zones = set(texts(inputs.get("nodeLocations")))
     message = f"is spread over {len(zones)} zones: its fabric is within one, and so is the file system"
     return [message] if len(zones) > 1 else []
 
