@@ -399,7 +399,7 @@ def _findings(
     for entry, target in zip(options, targets, strict=True):
         findings += [
             *too_many_runs(blueprint, entry, unit),
-            *engine.findings(blueprint, entry),
+            *engine.findings(blueprint, entry, target),
             *time_findings(entry, target, unit),
             *address_findings(entry),
         ]

@@ -43,7 +43,7 @@ class Engine(Protocol):
         """Return what an option that misses the goals misses, and what would meet them."""
         ...
 
-    def findings(self, blueprint: Blueprint, option: Option) -> Sequence[Finding]:
+    def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> Sequence[Finding]:
         """Return the failed rules of the kind for an option."""
         ...
 

@@ -166,7 +166,7 @@ class FinetuningEngine:
         """Return `GOAL001`: the run takes longer than the goal."""
         return (too_late(blueprint, option, target),)
 
-    def findings(self, blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:  # noqa: ARG002 - of the protocol
+    def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:  # noqa: ARG002 - of the protocol
         """Return nothing: what fails is a goal, or the memory of every layout."""
         return ()
 

@@ -148,7 +148,7 @@ class ServingEngine:
         """Return which goals the nearest layout misses, and the bound where none can meet them."""
         return tuple(missed(blueprint, serving_option(option), target))
 
-    def findings(self, blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:  # noqa: ARG002
+    def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:  # noqa: ARG002
         """Return nothing: what fails is a goal."""
         return ()
 

@@ -13,7 +13,7 @@ from clusterwright.catalog.claims import claims_of
 from clusterwright.catalog.host import UPDATES
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
-from clusterwright.plan.bounds import NodeBounds
+from clusterwright.plan.bounds import NodeBounds, bounds_of, most_nodes, node_counts
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.late_runs import too_late
 from clusterwright.plan.record import (
@@ -32,6 +32,7 @@ from clusterwright.plan.training.reliability import goodputs_by_capacity, spot_a
 from clusterwright.plan.training.unmeasured import unmeasured
 from clusterwright.plan.training.without_effect import without_effect
 from clusterwright.sizing.records.job import TrainingJob, TrainingPoint
+from clusterwright.sizing.records.loading import Loading
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.training.compute_terms import compute_time
 from clusterwright.sizing.training.constraints import THIS_TARGET
@@ -79,9 +80,16 @@ class TrainingEngine:
         """Return `GOAL001`: the run takes longer than the goal."""
         return (too_late(blueprint, option, target),)
 
-    def findings(self, blueprint: Blueprint, option: Option) -> tuple[Finding, ...]:
+    def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
         """Return what fails while training: it waits for its data."""
-        return waiting(blueprint, training_option(option))
+        most, _ = most_nodes(blueprint, target)
+        bounds = bounds_of(getattr(blueprint.targets, target.target), most=most, counts=node_counts(target))
+
+        def front(loading: Loading) -> Sequence[TrainingPoint]:
+            other = replace(self, job=replace(self.job, loading=loading))
+            return other.front(blueprint, target, bounds)
+
+        return waiting(blueprint, training_option(option), loading=self.job.loading, node=target.node, front=front)
 
     def warnings(self, blueprint: Blueprint, options: Sequence[Option]) -> tuple[Finding, ...]:
         """Return a warning for every key that changes nothing, and for every accelerator that was never measured."""
