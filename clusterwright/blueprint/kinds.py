@@ -25,7 +25,7 @@ _OF_KINDS: MappingProxyType[Path, tuple[tuple[str, ...], str]] = MappingProxyTyp
         ("goals", "percentile"): (_SERVING, "remove it; a run has goals.confidence"),
         ("goals", "finish_within"): (_TRAINING, "remove it; a service has goals.first_token and goals.time_per_token"),
         ("targets", "api"): (_SERVING, "remove targets.api; hosted models answer requests"),
-        ("goals", "memory_confidence"): (_FINETUNING, "remove it; other kinds count memory with a reserve"),
+        ("goals", "memory_confidence"): (_TRAINING, "remove it; a service counts memory with a reserve"),
         ("data",): (_PRETRAINING, "remove data; only pre-training reads enough to wait for it"),
         ("reliability",): (_TRAINING, "remove reliability; replicas.spare are the spares of a service"),
         ("storage", "dataset"): (_TRAINING, "remove it; a service stores its weights"),

@@ -89,7 +89,7 @@ class Goals(Section):
         95.0, description="serve: percentile of requests that meets the two goals at the peak, for example 95"
     )
     memory_confidence: Annotated[Fraction, Field(ge=0.5, le=0.999)] = Field(
-        0.95, description="finetune: a layout is taken where it fits into memory with this probability"
+        0.95, description="train, finetune: a layout has to fit into memory with this probability, for example 95 %"
     )
 
 

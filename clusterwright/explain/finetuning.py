@@ -7,9 +7,9 @@ from clusterwright.plan.text.finetuning import (
     bytes_text,
     count_text,
     layout_text,
-    probability_text,
     step_text,
 )
+from clusterwright.plan.text.words import probability_text
 from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/finetuning_bands.csv; docs/finetuning-accuracy.md"

@@ -2,17 +2,22 @@
 
 from clusterwright.explain.records import Explanation, Input, total
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.text.words import probability_text
 from clusterwright.sizing.model.shapes import shape_of
-from clusterwright.sizing.training import optimizers
+from clusterwright.sizing.training import memory_margin, optimizers
 from clusterwright.sizing.training.practice import CONTEXT_BYTES, FRAGMENTATION
+from clusterwright.units import percent
 
 _MEMORY = "clusterwright/sizing/training/memory.py"
+_MARGIN = "clusterwright/sizing/training/memory_margin.py"
+_RESIDUALS = "catalog/calibration_memory.csv"
 _OPTIMIZERS = "clusterwright/sizing/training/optimizers.py"
 
 
 def memory_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of memory beyond its sum."""
-    return (_allocated(option), _reserved(option), _optimizer(plan))
+    fits = () if option.fit_probability is None else (_usable(plan, option, option.fit_probability),)
+    return (_allocated(option), _reserved(option), *fits, _optimizer(plan))
 
 
 def _gigabytes(size: float) -> str:
@@ -38,19 +43,17 @@ def _allocated(option: TrainingOption) -> Explanation:
 
 def _reserved(option: TrainingOption) -> Explanation:
     memory = option.memory_bytes_per_gpu
-    anew = memory.activations + memory.logits + memory.communication
     allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
     return Explanation(
         number="memory_reserved",
         title="memory that the allocator holds on the fullest GPU",
         value=_gigabytes(reserved),
         equation=(
-            "allocated + share lost to fragmentation × (activations + logits + communication)",
-            f"{_gigabytes(allocated)} + {FRAGMENTATION} × {_gigabytes(anew)} = {_gigabytes(reserved)}",
+            "allocated × (1 + share lost to fragmentation)",
+            f"{_gigabytes(allocated)} × (1 + {FRAGMENTATION}) = {_gigabytes(reserved)}",
         ),
         inputs=(
             Input(name="allocated", value=_gigabytes(allocated), source="explain memory_allocated"),
-            Input(name="handed out anew in every step", value=_gigabytes(anew), source="explain memory"),
             Input(name="fragmentation", value=f"{FRAGMENTATION:g}", source=_MEMORY),
             Input(
                 name="driver and collective library, beyond it",
@@ -59,6 +62,32 @@ def _reserved(option: TrainingOption) -> Explanation:
             ),
         ),
         sources=("SimuMax: 70.9 GiB reserved where 66.6 GiB were allocated",),
+    )
+
+
+def _usable(plan: TrainingPlan, option: TrainingOption, probability: float) -> Explanation:
+    """Explain what a layout may be predicted to take; the residuals are those of the installed version."""
+    held, margin = option.hbm_bytes_per_gpu, option.memory_margin
+    band = memory_margin.residuals_for(plan.workload.framework, plan.workload.precision)
+    asked = "none" if option.memory_confidence is None else percent(option.memory_confidence, digits=None)
+    quantiles = f"{band.p10:+.3f}, {band.p50:+.3f}, {band.p90:+.3f} of {band.rows} peaks"
+    return Explanation(
+        number="memory_margin",
+        title="memory that a layout may be predicted to take, so that it fits as probably as asked for",
+        value=_gigabytes(held / margin),
+        equation=(
+            "memory of the accelerator / exp(residual at the probability asked for)",
+            f"{_gigabytes(held)} / {margin:.5f} = {_gigabytes(held / margin)}",
+        ),
+        inputs=(
+            Input(name="memory of the accelerator", value=_gigabytes(held), source=f"facts {option.instance}"),
+            Input(name="asked for", value=asked, source="goals.memory_confidence"),
+            Input(name="exp(residual)", value=f"{margin:.5f}", source=_MARGIN),
+            Input(name="P10, P50, P90 of ln(measured / predicted)", value=quantiles, source=_RESIDUALS),
+            Input(name="predicted", value=_gigabytes(option.memory_bytes_per_gpu.total), source="explain memory"),
+            Input(name="fits with", value=probability_text(probability), source=f"{_MARGIN}: fit_probability"),
+        ),
+        sources=("docs/accuracy.md, memory",),
     )
 
 

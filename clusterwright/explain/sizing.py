@@ -23,6 +23,8 @@ NAMES = Names(
         "memory_bytes_per_gpu": "memory",
         "layout": "memory_by_stage",
         "memory_allocated_bytes_per_gpu": "memory_allocated",
+        "fit_probability": "memory_margin",
+        "memory_confidence": "memory_margin",
         "memory_reserved_bytes_per_gpu": "memory_reserved",
         "optimizer": "optimizer_state",
         "offload": "host_memory",

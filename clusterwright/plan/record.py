@@ -394,6 +394,9 @@ class TrainingOption(Option):
     """One target that trains, sized, billed and costed.
 
     Attributes:
+        fit_probability: that the layout fits, by the residuals of published peaks; None in plans of older versions.
+        memory_confidence: the probability asked for, by which memory_margin is left: what the prediction is multiplied
+            by before it is compared with `hbm_bytes_per_gpu`.
         memory_bytes_per_gpu: of the fullest GPU, by term; memory_by_stage: of a GPU of every pipeline stage.
         memory_allocated_bytes_per_gpu: of it, what tensors take; memory_reserved_bytes_per_gpu: with what the allocator
             keeps beside them (`torch.cuda.memory_reserved`); the rest belongs to driver and collective library.
@@ -421,6 +424,9 @@ class TrainingOption(Option):
     data: DataFeed
     offload: OffloadNeed | None = None
     compute: ComputeTime | None = None
+    fit_probability: float | None = None
+    memory_confidence: float | None = None
+    memory_margin: float = 1.0
 
     @property
     def key_figures(self) -> tuple[tuple[str, str], ...]:

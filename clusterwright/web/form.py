@@ -39,8 +39,8 @@ _OF_KIND = {"traffic": "serve", "replicas": "serve"}
 #: Keys that name files of the machine that plans, which a request may not.
 _FILES = frozenset(("targets.onprem.parts", "traffic.trace"))
 _DEFINITIONS = "#/definitions/"
-#: How a description says that a key is of one kind of workload alone, and what a value looks like.
-_ALONE = re.compile(rf"({'|'.join(KINDS)}): ")
+#: How a description says of which kinds of workload a key is, where not of all, and what a value looks like.
+_ALONE = re.compile(rf"((?:{'|'.join(KINDS)})(?:, (?:{'|'.join(KINDS)}))*): ")
 _EXAMPLE = re.compile(r", for example ([^,;]+)$")
 
 
@@ -49,7 +49,7 @@ class Field:
     """One line of the form.
 
     Attributes:
-        path: in the blueprint, dotted; kind: of workload that has it, empty if all.
+        path: in the blueprint, dotted; kind: of workload that has it, several apart by a space, empty if all.
         form: `text`, `number`, `list` or `choice`; choices: of a choice.
         words: the schema's description; example: what is there by default, or could.
         shown: not folded away.
@@ -72,7 +72,7 @@ class Field:
     @property
     def identity(self) -> str:
         """Return what the field is called in the page: the same path is there once for each kind."""
-        return f"{self.kind}-{self.path}".strip("-").replace(".", "-")
+        return f"{self.kind}-{self.path}".strip("-").replace(".", "-").replace(" ", "-")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,10 +204,10 @@ def _leaf(path: str, node: Mapping[str, Any], kind: str) -> Field | None:
 
 
 def _kind_of(node: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the kind of workload that a key is of, empty if of all, and the rest of its description."""
+    """Return the kinds of workload that have a key, empty if all have it, and the rest of its description."""
     words = str(node.get("description", ""))
     alone = _ALONE.match(words)
-    return (alone[1], words[alone.end() :]) if alone else ("", words)
+    return (alone[1].replace(",", ""), words[alone.end() :]) if alone else ("", words)
 
 
 def _words(value: object) -> str:

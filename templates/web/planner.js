@@ -47,13 +47,14 @@ function typed(field) {
 // Thousands of millions as people write them: 300e9.
 const round = value => typeof value === "number" && value >= 1e9 && value % 1e8 === 0 ? value / 1e9 + "e9" : String(value);
 const written = value => Array.isArray(value) ? value.join(", ") : value === undefined || value === null ? "" : round(value);
-const active = field => { const group = field.closest("[data-kind]"); return !group || group.dataset.kind === kind(); };
+const active = field => { const group = field.closest("[data-kind]"); return !group || isOfKind(group); };
+const isOfKind = group => group.dataset.kind.split(" ").includes(kind());
 const kind = () => byId("kind").value;
 const inputs = () => [...document.querySelectorAll("#form [data-path][data-form]")];
 
 function show() {
   byId("kind").value = (values.workload || {}).kind || "train";
-  for (const group of document.querySelectorAll("#form [data-kind]")) group.hidden = group.dataset.kind !== kind();
+  for (const group of document.querySelectorAll("#form [data-kind]")) group.hidden = !isOfKind(group);
   for (const more of document.querySelectorAll("#form .fields > details")) {
     more.hidden = [...more.querySelectorAll(".field")].every(one => one.hidden);
   }

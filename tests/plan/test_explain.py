@@ -159,6 +159,7 @@ def test_equations_end_in_the_plans_numbers(target: str) -> None:
         "memory_by_stage": option.memory_bytes_per_gpu.total / 1e9,
         "memory_allocated": option.memory_allocated_bytes_per_gpu / 1e9,
         "memory_reserved": option.memory_reserved_bytes_per_gpu / 1e9,
+        "memory_margin": option.hbm_bytes_per_gpu / option.memory_margin / 1e9,
         "optimizer_state": 12.0,
         "traffic": sum(entry.seconds * entry.times for entry in option.traffic),
         "goodput": option.goodput,

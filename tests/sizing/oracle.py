@@ -101,7 +101,7 @@ def memory_at(job: TrainingJob, layout: Layout, stage: int) -> float:
         live += rows * (4 * model.hidden + (12 if layout.zero_stage >= 2 else 4) * model.vocab) / layout.tp
     gathered = 12 * transformer.layer_parameters(model) / layout.tp if layout.zero_stage == 3 else 0
     buffers = 4 * rows * model.hidden + gathered
-    return parameters * (weights + gradients + optimizer) + 1.05 * (live + buffers) + 4 * 2**30
+    return 1.05 * (parameters * (weights + gradients + optimizer) + live + buffers) + 4 * 2**30
 
 
 def memory_bytes(job: TrainingJob, layout: Layout) -> float:

@@ -45,10 +45,10 @@ def test_copies_of_a_checkpoint_in_host_memory(strategy: str, copies: int) -> No
     assert host_bytes_per_node(reliability, nodes=4.0) == copies * 2e9
 
 
-def test_what_is_handed_out_anew_is_lost_in_part() -> None:
-    """Activations, logits and buffers of communication fragment, what stays for the whole run does not."""
+def test_a_part_of_what_is_handed_out_is_lost() -> None:
+    """The allocator holds more than tensors take, states included."""
     memory = _record(activations=1e9, logits=2e9, communication=3e9, allocated=2e10)
-    assert reserved_bytes(memory) == pytest.approx(2e10 + FRAGMENTATION * 6e9)
+    assert reserved_bytes(memory) == pytest.approx((1 + FRAGMENTATION) * 2e10)
 
 
 def test_a_closed_torus_takes_three_steps_around_four_by_four(monkeypatch: pytest.MonkeyPatch) -> None:

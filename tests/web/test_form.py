@@ -38,8 +38,11 @@ def test_a_goal_of_services_is_no_field_of_a_run() -> None:
     by_path = {field.path: field for field in fields() if field.path.startswith("goals.")}
     assert {path.removeprefix("goals."): field.kind for path, field in by_path.items()} == {
         "finish_within": "", "confidence": "", "first_token": "serve", "time_per_token": "serve",
-        "percentile": "serve", "memory_confidence": "finetune",
+        "percentile": "serve", "memory_confidence": "train finetune",
     }  # fmt: skip
     assert by_path["goals.first_token"].example == "1 s"
     assert by_path["goals.first_token"].words.startswith("longest time from a request")
     assert by_path["goals.percentile"].example == "95"
+    memory = by_path["goals.memory_confidence"]
+    assert (memory.identity, memory.example) == ("train-finetune-goals-memory_confidence", "95 %")
+    assert memory.words.startswith("a layout has to fit")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from clusterwright.plan.record import Option, TrainingOption, training_option
-from clusterwright.plan.text.words import layout_text, offload_text
+from clusterwright.plan.text.words import fit_text, layout_text, offload_text
 from clusterwright.units import percent
 
 _BAR = 24
@@ -30,7 +30,7 @@ def _memory_bar(option: TrainingOption) -> tuple[str, ...]:
     listed = " · ".join(f"{block} {name} {size / 1e9:.1f}" for (name, size), block in zip(terms, _BLOCKS, strict=False))
     away = offload_text(option)
     shown = f"{total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU  [{bar}]"
-    return (shown, listed, away) if away else (shown, listed)
+    return tuple(line for line in (shown, listed, fit_text(option), away) if line)
 
 
 def _limits(option: TrainingOption) -> tuple[str, str]:

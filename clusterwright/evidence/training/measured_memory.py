@@ -8,11 +8,10 @@ their software is known, says how likely a layout is to fit into the memory of i
 
 import csv
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
-from statistics import NormalDist
 
 import numpy as np
 
@@ -24,9 +23,16 @@ from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run, read_
 from clusterwright.sizing.columns import Array, Layouts
 from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.hardware.software import FSDP_FROM_STAGE
-from clusterwright.sizing.hardware.training_software import EAGER, REMATERIALISED, Software
+from clusterwright.sizing.hardware.training_software import EAGER, PARTLY_FUSED, REMATERIALISED, Software
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.training import memory
+from clusterwright.sizing.training.memory_margin import (
+    KNOWN,
+    UNKNOWN,
+    fit_probability,
+    load_residuals,
+    software_class,
+)
 from clusterwright.sizing.training.practice import (
     FRAGMENTATION,
     GRADIENT_BYTES,
@@ -37,25 +43,26 @@ from clusterwright.sizing.training.practice import (
 )
 
 COLUMNS = ("software", "p10", "p50", "p90", "rows", "sources", "from")
-#: Whether what a run's software keeps is known, as the file calls it.
-KNOWN, UNKNOWN = "known", "unknown"
 #: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
 #: attention's and the layer's input, 14.5 of 34 bytes per element of Llama 3 (torchtitan's policy).
 KEPT_BY_OPERATION = 0.43
 #: Activations that eager execution keeps over those of fused kernels, at most layouts of nanotron and torchtune between
 #: 1.5 and 1.8: inputs of norms and activation functions, and their casts.
 KEPT_EAGERLY = 1.7
+#: Activations that modules keep of which some kernels are fused, as in DeepSpeed's forks of Megatron: inputs of dropout
+#: and of activation functions are kept beside their results (176 B models on A100, 175 B on MI250X).
+KEPT_PARTLY_FUSED = 1.3
 #: Activations that XLA keeps on the accelerator of those that fused kernels keep: the inputs of layers, and what a
 #: policy names.
 KEPT_REMATERIALISED = 0.3
-#: Share of published runs whose states and activations are as lean as `LEAN`, of software of which nothing is known.
-LEAN_SHARE = 0.25
+#: Share of published runs whose states and activations are as lean as `LEAN`: of software of which nothing is known,
+#: and of software whose defaults are, since recipes turn options on that their rows do not name.
+LEAN_SHARE = {UNKNOWN: 0.25, KNOWN: 0.1}
 #: Share of a layer that XLA gathers at a time, one matrix of bf16 rather than two layers with their gradients.
 GATHERED_REMATERIALISED = 1 / 9
-KEPT_BY_EXECUTION = {EAGER: KEPT_EAGERLY, REMATERIALISED: KEPT_REMATERIALISED}
+KEPT_BY_EXECUTION = {EAGER: KEPT_EAGERLY, PARTLY_FUSED: KEPT_PARTLY_FUSED, REMATERIALISED: KEPT_REMATERIALISED}
 #: Quantiles that a prediction is given with.
 LOW, HIGH = 0.1, 0.9
-_P10_Z = 1.2815515655446004
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,21 +109,16 @@ def predict(runs: Sequence[Run], residuals: Mapping[str, Residuals] | None = Non
     least, leanest = (np.minimum.reduceat(np.minimum.reduce(found), columns.first) for found in (choices, lean))
     found = []
     for index, run in enumerate(runs):
-        band = bands[software_class(run.known)]
+        name = software_class(run.known)
+        band, share = bands[name], LEAN_SHARE[name]
         fits = fit_probability(float(least[index]), run.device_bytes, band)
-        if run.known is None or run.known.weight_bytes is None:
-            leaner = fit_probability(float(leanest[index]), run.device_bytes, band)
-            fits = (1 - LEAN_SHARE) * fits + LEAN_SHARE * max(fits, leaner)
+        leaner = fit_probability(float(leanest[index]), run.device_bytes, bands[UNKNOWN])
+        fits = (1 - share) * fits + share * max(fits, leaner)
         low, middle, high = (float(counted[index] * np.exp(band.at(quantile))) for quantile in (LOW, 0.5, HIGH))
         found.append(
             MemoryPrediction(run=run, predicted_bytes=middle, low_bytes=low, high_bytes=high, fit_probability=fits)
         )
     return found
-
-
-def software_class(software: Software | None) -> str:
-    """Return which residuals a run's memory has: those of software whose states are known, or of any."""
-    return KNOWN if software is not None and software.weight_bytes is not None else UNKNOWN
 
 
 def practice_of(columns: RunColumns, runs: Sequence[Run]) -> Practice:
@@ -136,22 +138,13 @@ def practice_of(columns: RunColumns, runs: Sequence[Run]) -> Practice:
         optimizer_bytes=each(lambda known: known.optimizer_bytes, OPTIMIZER_BYTES),
         logit_bytes=each(lambda known: known.logit_bytes, np.nan),
         kept_share=executed * kept,
+        working_share=executed,
         gathered_share=np.where(
             [known is not None and known.execution == REMATERIALISED for known in repeated],
             GATHERED_REMATERIALISED,
             1.0,
         ),
     )
-
-
-def fit_probability(needed_bytes: float, device_bytes: float, band: Residuals) -> float:
-    """Return the probability that what a layout needs, times a residual of published runs, is below a GPU's memory.
-
-    The residual is two half-normals in ln that meet at the median (`Residuals.at`).
-    """
-    room = float(np.log(device_bytes / needed_bytes)) - band.p50
-    width = band.p90 - band.p50 if room > 0 else band.p50 - band.p10
-    return NormalDist().cdf(_P10_Z * room / max(width, 1e-9))
 
 
 def raw_errors(runs: Sequence[Run]) -> Array:
@@ -195,8 +188,7 @@ def _counted_bytes(columns: RunColumns, runs: Sequence[Run], practice: Practice)
     counted = [run.counted for run in runs for _ in run.candidates]
     total, reserve = np.asarray(terms.total()), np.asarray(terms.reserve)
     tensors = total - reserve
-    handed_out = np.asarray(terms.activations) + terms.logits + terms.communication
-    reserved = tensors + FRAGMENTATION * handed_out
+    reserved = (1 + FRAGMENTATION) * tensors
     found = np.where([count == ALLOCATED for count in counted], tensors, total)
     return np.where([count == RESERVED for count in counted], reserved, found)
 
@@ -204,21 +196,23 @@ def _counted_bytes(columns: RunColumns, runs: Sequence[Run], practice: Practice)
 def residuals_of(runs: Sequence[Run]) -> dict[str, Residuals]:
     """Return the residuals of published peaks by `KNOWN` and `UNKNOWN` software.
 
-    A source weighs as the square root of its rows, and its quantiles lie as far out as those of a source that is not
-    among them (`validate.band`).
+    Those of unknown software are of all runs, each predicted as if nothing were known of its software. A source weighs
+    as the square root of its rows.
     """
+    published = [run for run in runs if run.memory_bytes is not None]
+    some = {
+        KNOWN: [run for run in published if software_class(run.known) == KNOWN],
+        UNKNOWN: [replace(run, known=None) for run in published],
+    }
+    return {name: _quantiles(of) for name, of in some.items() if of}
+
+
+def _quantiles(runs: Sequence[Run]) -> Residuals:
     errors = raw_errors(runs)
-    found = {}
-    for name in (KNOWN, UNKNOWN):
-        rows = [
-            index
-            for index, run in enumerate(runs)
-            if run.memory_bytes is not None and software_class(run.known) == name
-        ]
-        if rows:
-            by_source = [replace(runs[index], group=runs[index].source or runs[index].group) for index in rows]
-            found[name] = validate.band(by_source, errors[rows])
-    return found
+    rows = Counter(run.source for run in runs)
+    weights = np.array([rows[run.source] ** -0.5 for run in runs])
+    p10, p50, p90 = (validate.weighted_quantile(errors, weights, quantile) for quantile in (LOW, 0.5, HIGH))
+    return Residuals(p10=p10, p50=p50, p90=p90, rows=len(runs))
 
 
 def left_out(runs: Sequence[Run]) -> list[MemoryPrediction]:
@@ -230,26 +224,6 @@ def left_out(runs: Sequence[Run]) -> list[MemoryPrediction]:
         for one in predict([run for run in runs if run.source == source], residuals):
             found[one.run.id] = one
     return [found[run.id] for run in runs]
-
-
-@cache
-def load_residuals() -> Mapping[str, Residuals]:
-    """Return the shipped residuals of memory by `KNOWN` and `UNKNOWN` software.
-
-    Raises:
-        ClusterwrightError: the file cannot be read.
-    """
-    path = assets.root() / "catalog" / "calibration_memory.csv"
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return {
-                row["software"]: Residuals(
-                    p10=float(row["p10"]), p50=float(row["p50"]), p90=float(row["p90"]), rows=int(row["rows"])
-                )
-                for row in csv.DictReader(file)
-            }
-    except (OSError, KeyError, ValueError) as error:
-        raise ClusterwrightError(f"cannot read {path.name}: {error}", help="install Clusterwright again") from error
 
 
 def figures(predictions: Iterable[MemoryPrediction]) -> dict[str, float | int | None]:
@@ -317,7 +291,8 @@ def main(paths: Sequence[str]) -> int:
 
 
 def _sources(runs: Sequence[Run], name: str) -> set[str]:
-    return {run.source for run in runs if run.memory_bytes is not None and software_class(run.known) == name}
+    published = [run for run in runs if run.memory_bytes is not None]
+    return {run.source for run in published if name == UNKNOWN or software_class(run.known) == name}
 
 
 if __name__ == "__main__":

@@ -12,10 +12,9 @@ from clusterwright.plan.text.finetuning import (
     bytes_text,
     duration_text,
     layout_text,
-    probability_text,
 )
 from clusterwright.plan.text.money import money
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, probability_text
 
 #: Words of the section, with what they mean.
 TERMS = (

@@ -2,6 +2,7 @@
 
 from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
 from clusterwright.plan.text.money import money
+from clusterwright.plan.text.words import probability_text
 from clusterwright.sizing.finetuning.job import ALL, NODE
 from clusterwright.units import percent
 
@@ -36,15 +37,6 @@ def fit_text(option: FinetuningOption) -> str:
         f"{held.value / 1e9:.1f} GB ({held.low / 1e9:.1f} to {held.high / 1e9:.1f}) of "
         f"{option.hbm_bytes_per_gpu / 1e9:.1f} GB: fits with {probability_text(option.fit_probability)} probability"
     )
-
-
-def probability_text(share: float) -> str:
-    """Return a probability that never reads as certain.
-
-    >>> probability_text(0.9501), probability_text(0.99999)
-    ('95 %', 'over 99.9 %')
-    """
-    return "over 99.9 %" if share > 0.999 else percent(share, digits=1 if share > 0.99 else 0)  # noqa: PLR2004 - shares
 
 
 def rate_text(option: FinetuningOption) -> str:

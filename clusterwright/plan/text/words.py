@@ -327,3 +327,23 @@ def own_facts_lines(plan: Plan) -> list[str]:
 
 def _fact(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:,.10g}"
+
+
+def probability_text(share: float) -> str:
+    """Return a probability that never reads as certain.
+
+    >>> probability_text(0.9501), probability_text(0.99999)
+    ('95 %', 'over 99.9 %')
+    """
+    return "over 99.9 %" if share > 0.999 else units.percent(share, digits=1 if share > 0.99 else 0)  # noqa: PLR2004 - shares
+
+
+def fit_text(option: TrainingOption) -> str:
+    """Return how likely a layout is to fit, and what was asked for; empty in plans that do not know it."""
+    if option.fit_probability is None:
+        return ""
+    fits = f"fits with {probability_text(option.fit_probability)} probability"
+    if option.memory_confidence is None:
+        return fits
+    asked, margin = units.percent(option.memory_confidence), units.percent(option.memory_margin - 1)
+    return f"{fits}; {asked} asked for, a margin of {margin}"

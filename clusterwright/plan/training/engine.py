@@ -37,6 +37,7 @@ from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.training.compute_terms import compute_time
 from clusterwright.sizing.training.constraints import THIS_TARGET
 from clusterwright.sizing.training.memory import reserved_bytes
+from clusterwright.sizing.training.memory_margin import fit_probability, margin, residuals_of
 from clusterwright.sizing.training.stage_table import memory_by_stage
 from clusterwright.sizing.training.traffic import traffic_of
 from clusterwright.tco.records import Parameter
@@ -165,6 +166,9 @@ class TrainingEngine:
             failures=run.goodput,
             data=run.data,
             offload=run.offload,
+            fit_probability=fit_probability(run.memory.total, target.node.hbm_bytes_per_gpu, residuals_of(self.job)),
+            memory_confidence=self.job.memory_confidence,
+            memory_margin=margin(self.job),
         )
 
     def front_point(self, point: SizedPoint, common: Mapping[str, Any]) -> TrainingFrontPoint:

@@ -30,6 +30,7 @@ def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
         framework=workload.framework,
         finish_within_s=blueprint.goals.finish_within,
         confidence=blueprint.goals.confidence,
+        memory_confidence=blueprint.goals.memory_confidence,
         dataset_bytes=blueprint.storage.dataset,
         loading=loading_of(blueprint, vocab=resolved.model.vocab),
         tensor_parallel=layout.tensor,

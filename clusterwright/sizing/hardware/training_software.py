@@ -16,9 +16,9 @@ from clusterwright.sizing.hardware.bands import EAGER as EAGER_PART
 from clusterwright.sizing.hardware.bands import Measured
 
 ANY = "any"
-#: Execution without fused or compiled kernels, where every operation keeps its own result; by a compiler that
-#: recomputes most of them or moves them to the host (XLA); the other is `compiled`.
-EAGER, REMATERIALISED = "eager", "rematerialised"
+#: Execution without fused or compiled kernels, where every operation keeps its own result; with some of them fused; by
+#: a compiler that recomputes most of them or moves them to the host (XLA); the other is `compiled`.
+EAGER, PARTLY_FUSED, REMATERIALISED = "eager", "partly fused", "rematerialised"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +27,7 @@ class Software:
 
     Attributes:
         overlaps_tensor_traffic: traffic inside layers runs beside computation.
-        execution: `EAGER`, `REMATERIALISED`, or any other.
+        execution: `EAGER`, `PARTLY_FUSED`, `REMATERIALISED`, or any other.
         shards_optimizer: over data-parallel ranks, where a run does not say.
         keeps_attention_scores: its attention writes the scores to memory.
         weight_bytes, gradient_bytes, optimizer_bytes: per parameter, None where nothing is known.

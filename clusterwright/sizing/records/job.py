@@ -24,6 +24,7 @@ class TrainingJob:
         framework: training software with its release, empty for the median of those measured.
         finish_within_s: calendar time allowed, None for no goal.
         confidence: the goal is met when this quantile of calendar time meets it.
+        memory_confidence: probability with which a layout has to fit into memory; None counts memory as predicted.
         min_nodes, max_nodes: never fewer or more nodes that train, None for no limit.
         nodes_must_be: what the number of nodes divides into, with the spare_nodes that are beside those that train.
         node_counts: the only numbers of nodes, with the spares, that the hardware comes in; None for any.
@@ -50,6 +51,7 @@ class TrainingJob:
     finish_within_s: float | None
     framework: str = ""
     confidence: float = 0.9
+    memory_confidence: float | None = None
     max_nodes: int | None = None
     dataset_bytes: float | None = None
     loading: Loading = field(default_factory=Loading)

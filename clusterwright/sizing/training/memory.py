@@ -49,12 +49,11 @@ class MemoryColumns:
 
 
 def reserved_bytes(memory: MemoryPerGpu) -> float:
-    """Return the bytes that the allocator holds: what tensors take, and what it loses of what it hands out again.
+    """Return the bytes that the allocator holds: what tensors take, and what it loses of what it hands out.
 
     What remains of the total are the contexts of driver and collective library, which are not the allocator's.
     """
-    handed_out = memory.activations + memory.logits + memory.communication
-    return memory.allocated + FRAGMENTATION * handed_out
+    return (1 + FRAGMENTATION) * memory.allocated
 
 
 def logit_bytes(shape: Shape, *, rows: Values, tp: Values, each: Values = FUSED_LOGIT_BYTES) -> Values:
@@ -148,8 +147,9 @@ def at_stage(
     stored = practice.kept_share * held.in_flight * kept_bytes(held, layer)
     if practice.buffered_layers is not None:
         stored = np.minimum(stored, practice.buffered_layers * _largest(held, layer))
-    activations = stored + _working(held, layer)
+    activations = stored + practice.working_share * _working(held, layer)
     logits = common.logits * held.has_head
+    tensors = weights + gradients + optimizer + activations + logits + common.buffers
     return MemoryColumns(
         weights=weights,
         gradients=gradients,
@@ -157,7 +157,7 @@ def at_stage(
         activations=activations,
         logits=logits,
         communication=common.buffers,
-        reserve=practice.context_bytes + FRAGMENTATION * (activations + logits + common.buffers),
+        reserve=practice.context_bytes + FRAGMENTATION * tensors,
     )
 
 
@@ -226,17 +226,18 @@ def fullest_bytes(shape: Shape, layouts: Layouts, *, layer: LayerBytes, practice
     states = sum(shared.state_bytes)
     routed = sum(shared.expert_state_bytes) if shared.expert_state_bytes is not None else 0.0
     grown = 1 + FRAGMENTATION
+    working = grown * practice.working_share
     most: Array = np.asarray(0.0)
     for stage in fullest_candidates(shape, layouts, split=shared.split):
         held = stage_at(shape, layouts, split=shared.split, stage=stage)
-        fixed = (
-            held.parameters * states + practice.context_bytes + grown * (shared.buffers + shared.logits * held.has_head)
+        fixed = practice.context_bytes + grown * (
+            held.parameters * states + shared.buffers + shared.logits * held.has_head
         )
         if shared.expert_state_bytes is not None:
-            fixed = fixed + held.routed_parameters * routed
+            fixed = fixed + grown * held.routed_parameters * routed
         live = grown * practice.kept_share * held.in_flight
         scaled = replace(held, layers=live * held.layers, routed_layers=live * held.routed_layers)
-        most = np.asarray(np.maximum(most, fixed + kept_bytes(scaled, layer) + grown * _working(held, layer)))
+        most = np.asarray(np.maximum(most, fixed + kept_bytes(scaled, layer) + working * _working(held, layer)))
     return most
 
 

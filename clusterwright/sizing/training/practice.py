@@ -9,7 +9,8 @@ GRADIENT_BYTES = 4.0
 #: fp32 copy of the weights (4) and Adam's two moments (8).
 OPTIMIZER_BYTES = 12.0
 #: Contexts of the driver and the collective library: 2 to 6 GiB are reported, this is the middle; the allocator loses
-#: 5 to 10 % of what it hands out again in every step. A B200 run reserved 70.9 GiB where 66.6 were allocated.
+#: 5 to 10 % of what it hands out, states too: blocks are rounded, and buckets of gradients and of gathered weights are
+#: padded. A B200 run reserved 70.9 GiB where 66.6 were allocated.
 CONTEXT_BYTES = 4.0 * 2**30
 FRAGMENTATION = 0.05
 #: Bytes of each logit where the loss is computed in place, and where PyTorch keeps logits, their softmax and its
@@ -26,6 +27,7 @@ class Practice:
         gradient_bytes, optimizer_bytes: per parameter.
         kept_share: of activations that stay on the accelerator in 16 bits; the rest is kept in eight bits, recomputed
             operation by operation, or moved to the host.
+        working_share: of the activations of a layer while it is recomputed, over those of fused kernels.
         gathered_share: of the buffers into which ZeRO-3 gathers layers.
         fused_loss: the loss is computed in place, whatever the stack; logit_bytes: kept per logit where the software is
             known, NaN where it is not.
@@ -41,6 +43,7 @@ class Practice:
     streams_gradients: bool = False
     buffered_layers: float | None = None
     kept_share: Values = 1.0
+    working_share: Values = 1.0
     gathered_share: Values = 1.0
     fused_loss: bool = False
     logit_bytes: Values | None = None

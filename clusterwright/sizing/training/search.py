@@ -20,14 +20,14 @@ from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.model.shapes import shape_of_job
 from clusterwright.sizing.records.job import Front, Layout, MemoryPerGpu, TrainingJob
 from clusterwright.sizing.records.reliability import Reliability
-from clusterwright.sizing.training import host_memory, layouts, memory, parallel_sizes, points
+from clusterwright.sizing.training import host_memory, layouts, memory, memory_margin, parallel_sizes, points
 from clusterwright.sizing.training.constraints import constraints_of, fixed_parallelism, to_blame
 from clusterwright.sizing.training.layer_tables import first_level, needed_bytes
 from clusterwright.sizing.training.layouts import Space, enumerate_layouts
 from clusterwright.sizing.training.parallel_sizes import node_limit
 from clusterwright.sizing.training.timing import Timed, time_all
 from clusterwright.sizing.training.upkeep import upkeep_of
-from clusterwright.units import BYTES, text
+from clusterwright.units import BYTES, percent, text
 
 _WORKLOAD = ("workload",)
 
@@ -70,7 +70,13 @@ def does_not_fit(
     job: TrainingJob, node: NodeType, *, layout: Layout, needed: MemoryPerGpu, nodes_that_fit: int | None
 ) -> Finding:
     """Return `MEM001`: the layout that came closest, by how much it misses, and what would fit."""
-    over = needed.total - node.hbm_bytes_per_gpu
+    held = memory_margin.margin(job)
+    usable = node.hbm_bytes_per_gpu / held
+    over = needed.total - usable
+    has, least, surer = f"{text(node.hbm_bytes_per_gpu, BYTES)} it has", needed.total * held, ""
+    if held > 1 and job.memory_confidence is not None:
+        has = f"{text(usable, BYTES)} that fit with {percent(job.memory_confidence)} probability into the {has}"
+        surer = ", or lower goals.memory_confidence"
     terms = {
         "weights": needed.weights,
         "gradients": needed.gradients,
@@ -90,10 +96,9 @@ def does_not_fit(
         message=(
             f"{job.model.name} does not fit on {node.id}: the best layout "
             f"({split}, ZeRO {layout.zero_stage}, {layout.recompute} recomputation, {gpus} GPUs) needs "
-            f"{text(needed.total, BYTES)} per GPU, {text(over, BYTES)} more than the "
-            f"{text(node.hbm_bytes_per_gpu, BYTES)} it has ({shown})"
+            f"{text(needed.total, BYTES)} per GPU, {text(over, BYTES)} more than the {has} ({shown})"
         ),
-        help=f"{freer}{wider}choose accelerators with at least {text(needed.total, BYTES, digits=4)} of memory",
+        help=f"{freer}{wider}choose accelerators with at least {text(least, BYTES, digits=4)} of memory{surer}",
     )
 
 
@@ -155,6 +160,7 @@ def front_of(
     """
     shape = shape_of_job(job)
     device = device_of(node, precision=job.precision)
+    device = replace(device, hbm_bytes=device.hbm_bytes / memory_margin.margin(job))
     limit = parallel_sizes.node_limit(job, node)
     space = layouts.enumerate_space(job, node, max_nodes=limit)
     if space is None:
