@@ -88,6 +88,12 @@ def _gpt_oss(_config: ConfigValues, known: dict[str, int]) -> Fields:
     return {"extra_parameters": known["layers"] * known["heads"]}  # one attention sink per head
 
 
+def _olmo2(_config: ConfigValues, known: dict[str, int]) -> Fields:
+    """Queries and keys of all heads are normalised together, by a norm as wide as each of the two."""
+    widths = (known["heads"] + known["kv_heads"]) * known["head_dim"]
+    return {"extra_parameters": known["layers"] * widths}
+
+
 def _latent(config: ConfigValues, _known: dict[str, int]) -> Fields:
     if config.flag("attention_bias", default=False):
         config.refuse("attention_bias: true cannot be expressed for latent attention")
@@ -120,6 +126,7 @@ EXTRAS: dict[str, Callable[[ConfigValues, dict[str, int]], Fields]] = {
     "falcon": _falcon,
     "gpt_oss": _gpt_oss,
     "kimi_k2": _corrected_latent,
+    "olmo2": _olmo2,
     "opt": _opt,
     "qwen2_moe": _qwen2_moe,
 }

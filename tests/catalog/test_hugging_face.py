@@ -24,6 +24,7 @@ PUBLISHED: dict[str, Config] = {key: entry["config"] for key, entry in _FILES["c
 ELSEWHERE: dict[str, tuple[Config, int]] = {
     key: (entry["config"], entry["parameters"]) for key, entry in _FILES["elsewhere"].items()
 }
+ROUNDED: dict[str, dict[str, Any]] = _FILES["rounded"]
 LLAMA = PUBLISHED["llama-3-8b"]
 #: What a file does not say, or says in words of its own.
 NOT_COMPARED = {"id", "name", "parameters", "active_parameters", "published_parameters", "max_context", "source"}
@@ -73,9 +74,32 @@ def test_models_outside_the_catalogue_count_to_their_published_total(name: str, 
     assert transformer.parameters(read(tmp_path, config)) == published
 
 
+@pytest.mark.parametrize("name", ROUNDED)
+def test_models_whose_counts_are_published_in_billions_reach_them(name: str, tmp_path: Path) -> None:
+    """Both tables and all other weights are those of the report, to its last digit."""
+    entry = ROUNDED[name]
+    model = read(tmp_path, entry["config"])
+    tables = 2 * model.vocab * model.hidden
+    assert round(tables / 1e9, 1) == entry["embedding_billions"]
+    assert round((transformer.parameters(model) - tables) / 1e9, 1) == entry["other_billions"]
+    assert not model.gated
+
+
+def test_norms_of_olmo_2_are_as_wide_as_queries_and_keys(tmp_path: Path) -> None:
+    """OLMo 2 32B has 8 key heads of 40: each layer's norms hold 2 h + 40 x 128 + 8 x 128 weights."""
+    config = ELSEWHERE["olmo-2-13b"][0] | {
+        "num_hidden_layers": 64,
+        "num_key_value_heads": 8,
+        "intermediate_size": 27648,
+    }
+    layer = 2 * 5120 * 5120 + 2 * 5120 * 1024 + 3 * 5120 * 27648 + 2 * 5120 + 5120 + 1024
+    assert transformer.parameters(read(tmp_path, config)) == 64 * layer + 2 * 100352 * 5120 + 5120
+
+
 def test_every_architecture_of_the_table_is_held_to_a_published_model() -> None:
     """No row of the table of architectures goes without a count that was published."""
-    held = {config["model_type"] for config in (*PUBLISHED.values(), *(entry for entry, _ in ELSEWHERE.values()))}
+    exact = (*PUBLISHED.values(), *(entry for entry, _ in ELSEWHERE.values()))
+    held = {config["model_type"] for config in (*exact, *(entry["config"] for entry in ROUNDED.values()))}
     assert held == set(families())
 
 
