@@ -32,7 +32,7 @@ from clusterwright.interface.documents import comparison_document, ranking_docum
 from clusterwright.outputs.deliverables import everything, report_files
 from clusterwright.plan.document import dumps
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.text.currency import told_as_asked
+from clusterwright.plan.text.currency import money_as_asked
 from clusterwright.tco.chance.uncertainty import SEED
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,19 +56,19 @@ def documents(path: Path) -> Iterator[tuple[str, bytes]]:
     made = planned(path, None)
     plan = made.plan
     yield "plan.json", dumps(plan).encode()
-    with told_as_asked(plan, made.facts.book):
-        found = finances(plan, made.facts.book, draws=_DRAWS, seed=SEED, everything=True)
-        comparison = comparison_document(plan) | {"ranking": ranking_document(plan, found)}
-        yield "compare.json", json.dumps(comparison, indent=1, allow_nan=False).encode()
-        for option in plan.options:
-            known = [asdict(entry) for entry in explanations(plan, option.target, ledger(plan, made.facts.book))]
-            yield f"explain/{option.target}.json", json.dumps(known, indent=1, allow_nan=False).encode()
-        if path.stem in BUILT:
-            files = everything(plan, made.facts)
-        elif path.stem in REPORTED:
-            files = {f"tco/{name}": file for name, file in report_files(plan, made.facts).items()}
-        else:
-            return
+    money = money_as_asked(plan, made.facts.book)
+    found = finances(plan, made.facts.book, draws=_DRAWS, seed=SEED, everything=True)
+    comparison = comparison_document(plan) | {"ranking": ranking_document(plan, found)}
+    yield "compare.json", json.dumps(comparison, indent=1, allow_nan=False).encode()
+    for option in plan.options:
+        known = [asdict(entry) for entry in explanations(plan, option.target, ledger(plan, made.facts.book), money)]
+        yield f"explain/{option.target}.json", json.dumps(known, indent=1, allow_nan=False).encode()
+    if path.stem in BUILT:
+        files = everything(plan, made.facts, money=money)
+    elif path.stem in REPORTED:
+        files = {f"tco/{name}": file for name, file in report_files(plan, made.facts, money=money).items()}
+    else:
+        return
     for name in sorted(files):
         yield f"build/{name}", files[name].content
 

@@ -44,6 +44,8 @@ from typing import Any
 
 from forked_process import finished, forked
 
+from clusterwright.plan.text.money import USD
+
 ROOT = Path(__file__).resolve().parents[1]
 MOST_CPU_S, MOST_BYTES = 5.0, 10**9
 #: After this the case is broken off.
@@ -1176,7 +1178,7 @@ def build_files(blueprint: Path) -> Any:
     from clusterwright.outputs.deliverables import everything
 
     made = planned(blueprint, None)
-    return everything(made.plan, made.facts)
+    return everything(made.plan, made.facts, money=USD)
 
 
 def build_write(blueprint: Path, out: Path) -> int:

@@ -20,6 +20,7 @@ from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
+from clusterwright.plan.text.money import USD
 
 TARGETS = {
     "aws": {"instance": "p5.48xlarge", "region": "us-east-1"},
@@ -44,7 +45,7 @@ def written(plan: Plan) -> tuple[int, float]:
     """Return the number of files and the wall time in seconds of making and writing a project."""
     with tempfile.TemporaryDirectory() as scratch:
         start = time.perf_counter()
-        done = folder.write(Path(scratch) / "project", cloud_files(plan, plan.options[0], load()))
+        done = folder.write(Path(scratch) / "project", cloud_files(plan, plan.options[0], load(), USD))
         return done.files, time.perf_counter() - start
 
 

@@ -41,6 +41,17 @@ def test_no_module_keeps_what_another_one_sets() -> None:
     assert set_later == []
 
 
+def test_no_module_has_a_context_variable() -> None:
+    """In which currency money is written, and all else that an answer depends on, is an argument."""
+    found = [
+        f"{name}:{node.lineno}"
+        for name, module in _modules()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Import | ast.ImportFrom) and "contextvars" in ast.unparse(node)
+    ]
+    assert found == []
+
+
 def _empty_collections(module: ast.Module) -> set[str]:
     found = set()
     for node in module.body:

@@ -14,7 +14,7 @@ from clusterwright.feeds.object_storage import reach
 from clusterwright.finance.charges import charges
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.text.money import bill_money
+from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.plan.text.words import on_target
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus_export import COSTS, read_focus
@@ -62,7 +62,7 @@ def actual(
     elif as_csv:
         print(_csv(found), end="")  # noqa: T201
     else:
-        print(fitted(_text(plan.name, found)))  # noqa: T201
+        print(fitted(_text(plan.name, found, USD)))  # noqa: T201
     return EXIT_FINE
 
 
@@ -76,33 +76,47 @@ def _csv(found: Comparison) -> str:
     return csv_text(("target", "start", "end", *names), rows)
 
 
-def _text(name: str, found: Comparison) -> str:
+def _text(name: str, found: Comparison, money: MoneyFormat) -> str:
     lines: list[str] = []
     for option in found.options:
-        lines += ["", *_option(name, found, option)]
+        lines += ["", *_option(name, found, option, money)]
     return "\n".join([*lines[1:], *_notes(found)])
 
 
-def _option(name: str, found: Comparison, option: Actual) -> list[str]:
+def _option(name: str, found: Comparison, option: Actual, money: MoneyFormat) -> list[str]:
     shown, rest = option.lines[:_SHOWN], option.lines[_SHOWN:]
-    rows = [_row(line) for line in shown]
+    rows = [_row(line, money) for line in shown]
     if rest:
-        rows.append([
-            f"{len(rest)} smaller lines", bill_money(sum(line.planned_usd for line in rest)),
-            bill_money(sum(line.actual_usd for line in rest)), _signed(sum(line.difference_usd for line in rest)),
-            "", "", "",
-        ])  # fmt: skip
+        rows.append(
+            [
+                f"{len(rest)} smaller lines",
+                money.bill(sum(line.planned_usd for line in rest)),
+                money.bill(sum(line.actual_usd for line in rest)),
+                _signed(sum(line.difference_usd for line in rest), money),
+                "",
+                "",
+                "",
+            ]
+        )
     total = option.actual_usd - option.planned_usd
     share = f" ({percent(total / option.planned_usd, digits=1, signed=True)})" if option.planned_usd else ""
     rows.append(
-        ["all lines", bill_money(option.planned_usd), bill_money(option.actual_usd), _signed(total) + share, "", "", ""]
+        [
+            "all lines",
+            money.bill(option.planned_usd),
+            money.bill(option.actual_usd),
+            _signed(total, money) + share,
+            "",
+            "",
+            "",
+        ]
     )
     columns = [
         ("Line", "left"), ("planned", ""), ("billed", ""), ("difference", ""), ("by quantity", ""), ("by price", ""),
         ("", "left"),
     ]  # fmt: skip
     beside = [
-        f"  {title}: {_signed(usd)}"
+        f"  {title}: {_signed(usd, money)}"
         for title, usd in (
             ("credits, not in the lines", option.credits_usd),
             ("adjustments, not in the lines", option.adjustments_usd),
@@ -127,21 +141,21 @@ def _option(name: str, found: Comparison, option: Actual) -> list[str]:
     ]
 
 
-def _row(line: Variance) -> list[str]:
+def _row(line: Variance, money: MoneyFormat) -> list[str]:
     return [
         line.line,
-        bill_money(line.planned_usd) if line.kind != "unplanned" else "–",
-        bill_money(line.actual_usd) if line.kind != "not_billed" else "–",
-        _signed(line.difference_usd),
-        "" if line.quantity_usd is None else _signed(line.quantity_usd),
-        "" if line.price_usd is None else _signed(line.price_usd),
+        money.bill(line.planned_usd) if line.kind != "unplanned" else "–",
+        money.bill(line.actual_usd) if line.kind != "not_billed" else "–",
+        _signed(line.difference_usd, money),
+        "" if line.quantity_usd is None else _signed(line.quantity_usd, money),
+        "" if line.price_usd is None else _signed(line.price_usd, money),
         line.because,
     ]
 
 
-def _signed(usd: float) -> str:
+def _signed(usd: float, money: MoneyFormat) -> str:
     rounded = 0.0 if abs(usd) < 0.005 else usd  # noqa: PLR2004 - half a cent
-    return f"+{bill_money(rounded)}" if rounded > 0 else bill_money(rounded)
+    return f"+{money.bill(rounded)}" if rounded > 0 else money.bill(rounded)
 
 
 def _notes(found: Comparison) -> list[str]:

@@ -49,10 +49,11 @@ def plan(
         print(dumps(made.plan))  # noqa: T201 - the result
     else:
         from clusterwright.cli.render.answer import plan_text
-        from clusterwright.plan.text.currency import told_as_asked
+        from clusterwright.plan.text.currency import money_as_asked
 
-        with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
-            print(fitted(plan_text(made.plan, path, set_values or (), details=details)))  # noqa: T201
+        with placing(made.blueprint):
+            money = money_as_asked(made.plan, made.facts.book)
+            print(fitted(plan_text(made.plan, path, set_values or (), details=details, money=money)))  # noqa: T201
         if simulate:
             from clusterwright.cli.render.serving import simulated_lines
             from clusterwright.plan.serving.simulated import simulated
@@ -145,8 +146,7 @@ def compare(
     from clusterwright.cli.render import ranked
     from clusterwright.outputs.markdown import cell
     from clusterwright.outputs.report.comparison import comparison_markdown
-    from clusterwright.plan.text.currency import told_as_asked
-    from clusterwright.plan.text.money import told_lines
+    from clusterwright.plan.text.currency import money_as_asked
 
     if lists_workloads(path):
         from clusterwright.cli import sharing
@@ -157,22 +157,23 @@ def compare(
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
 
     made = planned(path, set_values, "all", quotes, rates)
-    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
+    with placing(made.blueprint):
+        money = money_as_asked(made.plan, made.facts.book)
         compared = made.compare(draws=DRAWS)
         result, found = made.plan, compared.finances
         if as_json:
             print(json.dumps(compared.to_dict(), indent=1, allow_nan=False))  # noqa: T201 - the result
         elif markdown:
-            more = ranked.ranking_markdown(result, found)
+            more = ranked.ranking_markdown(result, found, money)
             # The source of the rate is anybody's words, and Markdown is shown as a page.
-            print("\n".join((comparison_markdown(result), *more, *map(cell, told_lines()))))  # noqa: T201
+            print("\n".join((comparison_markdown(result, money), *more, *map(cell, money.note))))  # noqa: T201
         else:
             more = [
                 "",
-                *ranked.ranking_lines(result, found, details=details),
+                *ranked.ranking_lines(result, found, details=details, money=money),
                 ranked.scenario_line(made.blueprint, result),
             ]
-            print(fitted("\n".join((show.comparison_text(result), *more, *told_lines()))))  # noqa: T201
+            print(fitted("\n".join((show.comparison_text(result, money), *more, *money.note))))  # noqa: T201
     return exit_code(made, details=details)
 
 

@@ -16,7 +16,7 @@ from clusterwright.interface.places import placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import report_currency, with_currency
-from clusterwright.plan.text.money import Currency, told_in
+from clusterwright.plan.text.money import Currency, MoneyFormat
 from clusterwright.pricing.book import PriceBook
 
 
@@ -41,8 +41,8 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
         print(json.dumps(with_currency(found.to_dict(), currency), indent=1, allow_nan=False))  # noqa: T201 - the result
         return EXIT_FINE
     changes, why, unit = found.changes, found.causes, _plan(theirs).workload.unit
-    with told_in(currency):
-        print(markdown_text(changes, why, unit) if markdown else fitted(plain_text(changes, why, unit)))  # noqa: T201
+    money = MoneyFormat(currency=currency)
+    print(markdown_text(changes, why, unit, money) if markdown else fitted(plain_text(changes, why, unit, money)))  # noqa: T201
     return EXIT_FINE
 
 

@@ -21,9 +21,9 @@ from clusterwright.finance.taxed import Taxed
 from clusterwright.interface.documents import scenario
 from clusterwright.interface.places import placing
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.currency import told_as_asked, with_currency
+from clusterwright.plan.text.currency import money_as_asked, with_currency
 from clusterwright.plan.text.inputs import input_words
-from clusterwright.plan.text.money import money, small_money_alike, told_lines
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import NONE, RANKED, paper_title
 from clusterwright.plan.text.words import month_text, term_text
 from clusterwright.plan.work import work_text
@@ -56,13 +56,14 @@ def compare(
         raise InputError(f"a seed of {seed} cannot be used", help="give a whole number from 0")
     made = planned(path, set_values, "all", quotes, rates)
     loaded, plan = made.blueprint, made.plan
-    with placing(loaded), told_as_asked(plan, made.facts.book) as currency:
+    with placing(loaded):
+        money = money_as_asked(plan, made.facts.book)
         found = made.compare(draws=draws, seed=seed).finances
         if as_json:
-            told = with_currency(_document(plan, found) | {"scenario": scenario(loaded, plan)}, currency)
-            print(json.dumps(told, indent=1, allow_nan=False))  # noqa: T201 - the result
+            document = _document(plan, found) | {"scenario": scenario(loaded, plan)}
+            print(json.dumps(with_currency(document, money.currency), indent=1, allow_nan=False))  # noqa: T201 - the result
         else:
-            print(fitted("\n".join((finance_text(plan, found), scenario_line(loaded, plan), *told_lines()))))  # noqa: T201
+            print(fitted("\n".join((finance_text(plan, found, money), scenario_line(loaded, plan), *money.note))))  # noqa: T201
             say_quotes(made)
     return exit_code(made)
 
@@ -113,7 +114,7 @@ def _described(found: Finances, key: str) -> dict[str, Any]:
     }
 
 
-def finance_text(plan: Plan, found: Finances) -> str:
+def finance_text(plan: Plan, found: Finances, money: MoneyFormat) -> str:
     """Return every target and term, returns, and how sure the ranking is, for a terminal."""
     months = f"{plan.economics.horizon_months:g} months"
     lines = [
@@ -124,8 +125,18 @@ def finance_text(plan: Plan, found: Finances) -> str:
         ),
         f"  {work_text(plan)}",
         "",
-        *(line for ranked in (True, False) if (shown := _options(plan, found, ranked=ranked)) for line in (shown, "")),
-        *(line for ranked in (True, False) if (shown := _work(plan, found, ranked=ranked)) for line in (shown, "")),
+        *(
+            line
+            for ranked in (True, False)
+            if (shown := _options(plan, found, ranked=ranked, money=money))
+            for line in (shown, "")
+        ),
+        *(
+            line
+            for ranked in (True, False)
+            if (shown := _work(plan, found, ranked=ranked, money=money))
+            for line in (shown, "")
+        ),
         *carbon_lines(found.carbon, plan.workload),
         "",
         *chance.method(found),
@@ -133,21 +144,21 @@ def finance_text(plan: Plan, found: Finances) -> str:
         *_notes(found),
     ]
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
-        lines += ["", *_taxed(found, found.taxed)]
-    lines += chance.wrong_choices(found)
+        lines += ["", *_taxed(found, found.taxed, money)]
+    lines += chance.wrong_choices(found, money)
     for key in dict.fromkeys(entry.owned_key for entry in found.returns):
         mine = [entry for entry in found.returns if entry.owned_key == key]
         where = f": {term_text(key)}" if several_owned(found) else ""
-        lines += ["", f"Owning as an investment{where}, against", _returns(mine)]
+        lines += ["", f"Owning as an investment{where}, against", _returns(mine, money)]
     for key in dict.fromkeys(entry.owned_key for entry in found.hybrid_returns):
         mixed = [entry for entry in found.hybrid_returns if entry.owned_key == key]
-        lines += ["", f"{term_text(key)}: as an investment, against", _returns(mixed)]
+        lines += ["", f"{term_text(key)}: as an investment, against", _returns(mixed, money)]
     if found.swings:
-        lines += ["", *_sensitivity(found)]
+        lines += ["", *_sensitivity(found, money)]
     return "\n".join(lines)
 
 
-def _options(plan: Plan, found: Finances, *, ranked: bool) -> str:
+def _options(plan: Plan, found: Finances, *, money: MoneyFormat, ranked: bool) -> str:
     """Return a table of the ways that are ranked, or of those that are not; empty where there is none."""
     drawn = {entry.key: entry for entry in found.drawn}
     columns = [
@@ -157,14 +168,14 @@ def _options(plan: Plan, found: Finances, *, ranked: bool) -> str:
     rows = [
         [
             term_text(cost.key),
-            money(cost.horizon_usd),
-            money(cost.npv_usd),
-            money(drawn[cost.key].npv_usd_p10),
-            money(drawn[cost.key].npv_usd_p50),
-            money(drawn[cost.key].npv_usd_p90),
-            money(drawn[cost.key].npv_usd_dearest_tenth),
+            money.text(cost.horizon_usd),
+            money.text(cost.npv_usd),
+            money.text(drawn[cost.key].npv_usd_p10),
+            money.text(drawn[cost.key].npv_usd_p50),
+            money.text(drawn[cost.key].npv_usd_p90),
+            money.text(drawn[cost.key].npv_usd_dearest_tenth),
             percent(drawn[cost.key].probability_cheapest) if cost.competes else "–",
-            money(drawn[cost.key].regret_usd) if cost.competes else "–",
+            money.text(drawn[cost.key].regret_usd) if cost.competes else "–",
         ]
         for cost in found.costs
         if cost.competes is ranked
@@ -187,7 +198,7 @@ def _each_once(remarks: Iterable[tuple[str, str]]) -> list[str]:
     return [f"  {'; '.join(names)}: {remark}" for remark, names in of_remark.items()]
 
 
-def _taxed(of: Finances, found: Taxed) -> list[str]:
+def _taxed(of: Finances, found: Taxed, money: MoneyFormat) -> list[str]:
     written_off = found.depreciation.replace("_", " ") + (
         f" with {percent(found.bonus_fraction)} at once" if found.bonus_fraction else ""
     )
@@ -198,18 +209,18 @@ def _taxed(of: Finances, found: Taxed) -> list[str]:
     rows = [
         [
             term_text(entry.key),
-            money(entry.npv_before_tax_usd),
-            money(entry.npv_after_tax_usd),
-            money(entry.after_tax_usd),
-            money(entry.peak_cash_usd),
-            money(entry.opex_usd),
-            money(entry.depreciation_usd),
-            money(entry.loss_on_disposal_usd),
+            money.text(entry.npv_before_tax_usd),
+            money.text(entry.npv_after_tax_usd),
+            money.text(entry.after_tax_usd),
+            money.text(entry.peak_cash_usd),
+            money.text(entry.opex_usd),
+            money.text(entry.depreciation_usd),
+            money.text(entry.loss_on_disposal_usd),
         ]
         for entry in found.options
     ]
     lines = [f"After tax of {percent(found.tax_rate)} ({written_off})", table(columns, rows)]
-    lines += chance.after_tax(of) if found.tax_rate else []
+    lines += chance.after_tax(of, money) if found.tax_rate else []
     if found.delivery_months:
         lines.append(
             f"  {'' if found.deposit == 1 else percent(found.deposit) + ' '}paid at order, at work after "
@@ -218,20 +229,21 @@ def _taxed(of: Finances, found: Taxed) -> list[str]:
         )
     if found.books:
         years = ", ".join(
-            f"{year.year}: {money(year.depreciation_usd)} ({money(year.book_value_usd)} left)" for year in found.books
+            f"{year.year}: {money.text(year.depreciation_usd)} ({money.text(year.book_value_usd)} left)"
+            for year in found.books
         )
         lines.append(f"  written off by year {years}")
     if found.financed is not None:
         paid = found.financed
         lines.append(
-            f"  {paid.kind} of {money(paid.financed_usd)}: {money(paid.usd_per_month)} a month, "
-            f"{money(paid.interest_usd)} interest, liability {money(paid.liability_usd)}; "
-            f"NPV after tax {money(paid.npv_after_tax_usd)}"
+            f"  {paid.kind} of {money.text(paid.financed_usd)}: {money.text(paid.usd_per_month)} a month, "
+            f"{money.text(paid.interest_usd)} interest, liability {money.text(paid.liability_usd)}; "
+            f"NPV after tax {money.text(paid.npv_after_tax_usd)}"
         )
     return lines
 
 
-def _work(plan: Plan, found: Finances, *, ranked: bool) -> str:
+def _work(plan: Plan, found: Finances, *, money: MoneyFormat, ranked: bool) -> str:
     """Return what work costs on the ways that are ranked, or on the others; of tokens and FLOPs where they are counted.
 
     Empty where there is none.
@@ -247,28 +259,28 @@ def _work(plan: Plan, found: Finances, *, ranked: bool) -> str:
     pairs = [(cost, unit) for cost, unit in zip(found.costs, found.unit_costs, strict=True) if cost.competes is ranked]
     rows = zip(
         [term_text(cost.key) for cost, _ in pairs],
-        [NONE if cost.shared else money(cost.run_usd) for cost, _ in pairs],
-        [money(cost.run_usd) if cost.shared else NONE for cost, _ in pairs],
-        small_money_alike(cost.usd_per_gpu_hour for cost, _ in pairs),
-        small_money_alike(unit.levelised_usd_per_gpu_hour for _, unit in pairs),
-        *([small_money_alike(unit.usd_per_million_tokens for _, unit in pairs)] if work.unit_tokens else []),
-        *([small_money_alike(unit.usd_per_effective_pflop_hour for _, unit in pairs)] if work.unit_flop else []),
+        [NONE if cost.shared else money.text(cost.run_usd) for cost, _ in pairs],
+        [money.text(cost.run_usd) if cost.shared else NONE for cost, _ in pairs],
+        money.small_column(cost.usd_per_gpu_hour for cost, _ in pairs),
+        money.small_column(unit.levelised_usd_per_gpu_hour for _, unit in pairs),
+        *([money.small_column(unit.usd_per_million_tokens for _, unit in pairs)] if work.unit_tokens else []),
+        *([money.small_column(unit.usd_per_effective_pflop_hour for _, unit in pairs)] if work.unit_flop else []),
         strict=True,
     )
     return table(columns, list(rows)) if pairs else ""
 
 
-def _returns(found: Sequence[Return]) -> str:
+def _returns(found: Sequence[Return], money: MoneyFormat) -> str:
     columns = [
         ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""),
         ("less so far, P10 to P90", ""), ("never in", ""), ("utilisation", ""), ("node price", ""),
         ("per GPU-hour", ""),
     ]  # fmt: skip
-    prices = small_money_alike(entry.breakeven_usd_per_gpu_hour for entry in found)
+    prices = money.small_column(entry.breakeven_usd_per_gpu_hour for entry in found)
     rows = [
         [
             term_text(entry.rented_key),
-            money(entry.npv_usd),
+            money.text(entry.npv_usd),
             "none" if entry.irr_per_year is None else percent(entry.irr_per_year),
             month_text(entry.payback_months),
             month_text(entry.discounted_payback_months),
@@ -298,19 +310,19 @@ def _band(entry: Return) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _sensitivity(found: Finances) -> list[str]:
+def _sensitivity(found: Finances, money: MoneyFormat) -> list[str]:
     saves = f"What {owning_text(found)} saves against {term_text(found.compared_with)}"
     swings = [
-        [input_words(entry.key), money(entry.saving_usd_low), money(entry.saving_usd_high), entry.source]
+        [input_words(entry.key), money.text(entry.saving_usd_low), money.text(entry.saving_usd_high), entry.source]
         for entry in found.swings[:_SHOWN_SWINGS]
         if entry.width_usd
     ]
     prices = sorted({cell.cloud_price for cell in found.heat})
     used = sorted({cell.utilisation for cell in found.heat})
     saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
-    heat = [[percent(share), *(money(saving[share, price]) for price in prices)] for share in used]
+    heat = [[percent(share), *(money.text(saving[share, price]) for price in prices)] for share in used]
     return [
-        f"{saves} in present value: {money(found.base_saving_usd)}; one input at a time:",
+        f"{saves} in present value: {money.text(found.base_saving_usd)}; one input at a time:",
         table([("", "left"), ("at its P10", ""), ("at its P90", ""), ("from", "left")], swings),
         "",
         f"Against {term_text(found.mapped_with)} by utilisation (rows) and price of nodes rented by use (columns, of "

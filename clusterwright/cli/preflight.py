@@ -12,6 +12,7 @@ from clusterwright.checks.preflight.table import BY_ID, CREDENTIALS, NOTHING
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.feeds.object_storage import reach
+from clusterwright.plan.text.money import USD
 
 
 def preflight(
@@ -95,7 +96,7 @@ def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] 
     for option in plan.options:
         if option.facility is not None:
             continue
-        files = stack_files(plan, option, catalogue)
+        files = stack_files(plan, option, catalogue, USD)
         text = {name: file.content.decode("utf-8", "replace") for name, file in files.items()}
         project = project_of("", text, relocated=relocation(loaded, option.target))
         place_of = placing(loaded)

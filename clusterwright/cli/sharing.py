@@ -33,8 +33,9 @@ def plan(path: Path, set_values: list[str] | None, *, as_json: bool, quiet: bool
         print(json.dumps(document(made.plan), indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
         from clusterwright.cli.render.sharing import shared_text
+        from clusterwright.plan.text.money import USD
 
-        print(shared_text(made.plan, str(path)))  # noqa: T201
+        print(shared_text(made.plan, str(path), USD))  # noqa: T201
     return exit_code(made)
 
 
@@ -54,15 +55,17 @@ def report_files(made: SharedResult) -> "dict[str, File]":
     from clusterwright.cli.render.sharing import shared_markdown
     from clusterwright.outputs import folder
     from clusterwright.outputs.deliverables import report_files as files_of
-    from clusterwright.plan.text.currency import told_as_asked
+    from clusterwright.plan.text.currency import money_as_asked
+    from clusterwright.plan.text.money import USD
 
     files = {
-        "sharing.md": folder.text(shared_markdown(made.plan)),
+        "sharing.md": folder.text(shared_markdown(made.plan, USD)),
         "sharing.json": folder.text(json.dumps(document(made.plan), indent=1, allow_nan=False)),
     }
     for name, result in made.alone.items():
-        with told_as_asked(result.plan, result.facts.book):
-            files |= {f"{name}/{file}": content for file, content in files_of(result.plan, result.facts).items()}
+        money = money_as_asked(result.plan, result.facts.book)
+        written = files_of(result.plan, result.facts, money=money)
+        files |= {f"{name}/{file}": content for file, content in written.items()}
     return files
 
 

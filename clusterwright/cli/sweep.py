@@ -9,6 +9,7 @@ from clusterwright.cli.planning import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.feeds.object_storage import reach
 from clusterwright.interface.sweeping import Request, Space, answered, space_of
+from clusterwright.plan.text.money import USD
 from clusterwright.sweep.fronts import facts
 
 
@@ -49,7 +50,7 @@ def sweep(
     else:
         from clusterwright.cli.render.sweep import sweep_text
 
-        print(sweep_text(result, every=every))  # noqa: T201
+        print(sweep_text(result, every=every, money=USD))  # noqa: T201
     if parquet is not None:
         from clusterwright.sweep.document import rows
         from clusterwright.tco.parquet import write_swept_points
@@ -80,7 +81,7 @@ def _services(space: Space, *, as_json: bool, every: bool, files: tuple[Path | N
         made = services_document(points, missing, catalogue=load_catalogue().version, as_of=as_of)
         print(json.dumps(made, indent=1, allow_nan=False))  # noqa: T201 - the result
     else:
-        print(services_text(space.scenarios, points, missing, as_of=as_of, every=every))  # noqa: T201
+        print(services_text(space.scenarios, points, missing, as_of=as_of, every=every, money=USD))  # noqa: T201
     if parquet is not None:
         from clusterwright.sweep.services import COLUMNS, services_rows
         from clusterwright.tco.parquet import write_typed_rows

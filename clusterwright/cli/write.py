@@ -13,7 +13,7 @@ from clusterwright.interface.places import placed, placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File
-from clusterwright.plan.text.currency import told_as_asked
+from clusterwright.plan.text.currency import money_as_asked
 
 
 def build(
@@ -34,9 +34,10 @@ def build(
     with progress_display(quiet=quiet) as progress:
         made = planned(path, set_values, "all", quotes, rates, progress=progress)
         plan = made.plan
-        with placing(made.blueprint), told_as_asked(plan, made.facts.book):
-            files = everything(plan, made.facts, pdf=_can_print(asked=pdf), progress=progress)
-            shown = plan_text(plan, path, set_values or (), written=True)
+        with placing(made.blueprint):
+            money = money_as_asked(plan, made.facts.book)
+            files = everything(plan, made.facts, pdf=_can_print(asked=pdf), progress=progress, money=money)
+            shown = plan_text(plan, path, set_values or (), written=True, money=money)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, force=force)
     print(fitted(shown))  # noqa: T201 - the result
@@ -96,8 +97,9 @@ def report(
     from clusterwright.outputs.deliverables import report_files
 
     made = planned(path, set_values, "all", quotes, rates)
-    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
-        files = report_files(made.plan, made.facts, pdf=_can_print(asked=pdf))
+    with placing(made.blueprint):
+        money = money_as_asked(made.plan, made.facts.book)
+        files = report_files(made.plan, made.facts, pdf=_can_print(asked=pdf), money=money)
     code = _write(made, output, files, force=force, money=True)
     say_quotes(made)
     return code

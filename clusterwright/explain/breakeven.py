@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from clusterwright.explain.records import Explanation, Input, exact
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.money import told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Breakeven
 from clusterwright.units import percent
@@ -13,7 +13,7 @@ _RULE = "month before + months between × (owned - rented before) / (owned - ren
 _NEVER = "owned - rented at the end of the horizon: more is paid for owning in every month"
 
 
-def breakeven_numbers(plan: Plan, option: Option, counted: Ledger) -> tuple[Explanation, ...]:
+def breakeven_numbers(plan: Plan, option: Option, counted: Ledger, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return when owning becomes cheaper: than this target, or of an owned target than each rented one.
 
     The first is called `breakeven`, the others `breakeven/` and the rented target.
@@ -26,12 +26,14 @@ def breakeven_numbers(plan: Plan, option: Option, counted: Ledger) -> tuple[Expl
         paid.setdefault(point.key, {})[point.month] = point.usd
     known = [pair for pair in pairs if pair.owned_key in paid and pair.rented_key in paid]
     return tuple(
-        _explanation(pair, f"breakeven/{pair.rented_key}" if place else "breakeven", paid)
+        _explanation(pair, f"breakeven/{pair.rented_key}" if place else "breakeven", paid, money)
         for place, pair in enumerate(known)
     )
 
 
-def _explanation(pair: Breakeven, number: str, paid: Mapping[str, Mapping[float, float]]) -> Explanation:
+def _explanation(
+    pair: Breakeven, number: str, paid: Mapping[str, Mapping[float, float]], money: MoneyFormat
+) -> Explanation:
     """Return one pair's breakeven; `paid` is the cash paid so far, by key and month."""
     owned, rented = paid[pair.owned_key], paid[pair.rented_key]
     months = sorted(owned.keys() & rented.keys())
@@ -41,9 +43,10 @@ def _explanation(pair: Breakeven, number: str, paid: Mapping[str, Mapping[float,
     )
     gaps = [owned[month] - rented[month] for month in shown]
     if pair.months is None:
-        rule, line = _NEVER, f"{exact(owned[shown[0]])} - {exact(rented[shown[0]])} = {exact(gaps[0])} {told_code()}"
+        first, second, gap = (exact(usd, money) for usd in (owned[shown[0]], rented[shown[0]], gaps[0]))
+        rule, line = _NEVER, f"{first} - {second} = {gap} {money.code}"
     elif above:
-        before, after = (exact(gap) for gap in gaps)
+        before, after = (exact(gap, money) for gap in gaps)
         rule = _RULE
         first, second = (f"{month:g}" for month in shown)
         line = f"{first} + ({second} - {first}) × {before} / ({before} - ({after})) = {pair.months:.4f} months"
@@ -58,7 +61,7 @@ def _explanation(pair: Breakeven, number: str, paid: Mapping[str, Mapping[float,
             *(
                 Input(
                     name=f"{key}, month {month:g}",
-                    value=f"{exact(of_key[month])} {told_code()}",
+                    value=f"{exact(of_key[month], money)} {money.code}",
                     source="cash paid so far, tco/sql/cumulative.sql",
                 )
                 for month in shown
@@ -67,7 +70,7 @@ def _explanation(pair: Breakeven, number: str, paid: Mapping[str, Mapping[float,
             *(
                 Input(
                     name=f"owned - rented, month {month:g}",
-                    value=f"{exact(gap)} {told_code()}",
+                    value=f"{exact(gap, money)} {money.code}",
                     source="difference of the two",
                 )
                 for month, gap in zip(shown, gaps, strict=True)

@@ -22,6 +22,7 @@ from clusterwright.facility.storage.design import StorageDesign
 from clusterwright.plan.finetuning.record import finetuning_option, finetuning_plan
 from clusterwright.plan.record import Option, Plan, training_option, training_plan
 from clusterwright.plan.serving.record import serving_option, serving_plan
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.tco.engine import Ledger
 
 _PROGRAM = "clusterwright/facility/storage/design.py"
@@ -132,19 +133,25 @@ def find(known: tuple[Explanation, ...], number: str, kind: str = "") -> Explana
     )
 
 
-def _training_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    return sizing_numbers(training_plan(plan), training_option(option))
+def _training_numbers(plan: Plan, option: Option, money: MoneyFormat) -> tuple[Explanation, ...]:
+    return sizing_numbers(training_plan(plan), training_option(option), money)
 
 
-def _serving_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    return (*serving_numbers(serving_plan(plan), serving_option(option)), *explain_hardware(option, "month"))
+def _serving_numbers(plan: Plan, option: Option, money: MoneyFormat) -> tuple[Explanation, ...]:
+    return (
+        *serving_numbers(serving_plan(plan), serving_option(option), money),
+        *explain_hardware(option, "month", money=money),
+    )
 
 
-def _finetuning_numbers(plan: Plan, option: Option) -> tuple[Explanation, ...]:
-    return (*finetuning_numbers(finetuning_plan(plan), finetuning_option(option)), *explain_hardware(option))
+def _finetuning_numbers(plan: Plan, option: Option, money: MoneyFormat) -> tuple[Explanation, ...]:
+    return (
+        *finetuning_numbers(finetuning_plan(plan), finetuning_option(option), money),
+        *explain_hardware(option, money=money),
+    )
 
 
-def _nothing(plan: Plan, option: Option) -> tuple[Explanation, ...]:  # noqa: ARG001 - of a kind
+def _nothing(plan: Plan, option: Option, money: MoneyFormat) -> tuple[Explanation, ...]:  # noqa: ARG001 - of a kind
     return ()
 
 
@@ -152,7 +159,7 @@ def _nothing(plan: Plan, option: Option) -> tuple[Explanation, ...]:  # noqa: AR
 class _Kind:
     """What the sizing of a kind of workload explains, and the names that it adds."""
 
-    numbers: Callable[[Plan, Option], tuple[Explanation, ...]]
+    numbers: Callable[[Plan, Option, MoneyFormat], tuple[Explanation, ...]]
     names: Names
 
 
@@ -164,13 +171,14 @@ _OF_KIND: Mapping[str, _Kind] = {
 }
 
 
-def explanations(plan: Plan, target: str, counted: Ledger) -> tuple[Explanation, ...]:
+def explanations(plan: Plan, target: str, counted: Ledger, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return every number of one target that can be explained.
 
     Args:
         plan: the decision.
         target: of one of its options.
         counted: the plan's cash flow.
+        money: how amounts are written.
 
     Raises:
         InputError: the plan has no such target.
@@ -180,9 +188,9 @@ def explanations(plan: Plan, target: str, counted: Ledger) -> tuple[Explanation,
         known = ", ".join(entry.target for entry in plan.options)
         raise InputError(f"the plan has no target {target!r}", help=f"one of {known}")
     return (
-        *_OF_KIND.get(plan.workload.kind, _NONE).numbers(plan, option),
+        *_OF_KIND.get(plan.workload.kind, _NONE).numbers(plan, option, money),
         *storage_numbers(option),
-        *money_numbers(plan, option, counted),
-        *breakeven_numbers(plan, option, counted),
-        *prices(option),
+        *money_numbers(plan, option, counted, money),
+        *breakeven_numbers(plan, option, counted, money),
+        *prices(option, money),
     )

@@ -9,6 +9,7 @@ from clusterwright.plan.text.finetuning import (
     layout_text,
     step_text,
 )
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import probability_text
 from clusterwright.units import percent
 
@@ -38,7 +39,7 @@ NAMES = Names(
 )
 
 
-def finetuning_numbers(plan: FinetuningPlan, option: FinetuningOption) -> tuple[Explanation, ...]:
+def finetuning_numbers(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return the explanations of one target's run."""
     return (
         _trained(plan),
@@ -48,7 +49,7 @@ def finetuning_numbers(plan: FinetuningPlan, option: FinetuningOption) -> tuple[
         _days(plan, option),
         _nodes(plan, option),
         _checkpoint(plan, option),
-        *_month(plan, option),
+        *_month(plan, option, money),
     )
 
 
@@ -209,7 +210,7 @@ def _checkpoint(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
     )
 
 
-def _month(plan: FinetuningPlan, option: FinetuningOption) -> tuple[Explanation, ...]:
+def _month(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     if option.month_usd is None or option.horizon_usd is None:
         return ()
     months = plan.economics.horizon_months
@@ -217,14 +218,14 @@ def _month(plan: FinetuningPlan, option: FinetuningOption) -> tuple[Explanation,
         Explanation(
             number="month_usd",
             title="cost of a month of runs, mean of the horizon",
-            value=exact(option.month_usd),
+            value=exact(option.month_usd, money),
             equation=(
                 "cost of the horizon / its months",
-                f"{exact(option.horizon_usd)} / {months:g} = {exact(option.month_usd)}",
+                f"{exact(option.horizon_usd, money)} / {months:g} = {exact(option.month_usd, money)}",
             ),
             inputs=(
                 _input("runs of the horizon", f"{option.runs_in_horizon:,.6g}", "economics"),
-                _input("cost of the horizon", exact(option.horizon_usd), "explain horizon_usd"),
+                _input("cost of the horizon", exact(option.horizon_usd, money), "explain horizon_usd"),
             ),
             sources=("docs/tco.md",),
         ),

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from clusterwright.explain.records import Explanation, Input, exact, total
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.money import money, told, told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import amount_text
 from clusterwright.plan.work import reference_target, run_hours
 from clusterwright.tco.engine import Ledger
@@ -16,19 +16,19 @@ _SOURCES = ("docs/tco.md; tco/sql",)
 _MONTHS_PER_YEAR = 12
 
 
-def money_numbers(plan: Plan, option: Option, counted: Ledger) -> tuple[Explanation, ...]:
+def money_numbers(plan: Plan, option: Option, counted: Ledger, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return the explanations of one target's totals; `counted` is the plan's cash flow."""
     rows: tuple[CashFlowRow, ...] = ()
     if option.horizon_usd is not None or option.capex_usd is not None:
         rows = counted.cash_flow_rows(option.target)
     return (
         _runs(plan, option),
-        _run(plan, option),
-        _horizon(plan, option),
-        _capex(option, rows),
-        _npv(plan, option, rows),
-        _per_gpu_hour(plan, option),
-        _priced_share(plan, option),
+        _run(plan, option, money),
+        _horizon(plan, option, money),
+        _capex(option, rows, money),
+        _npv(plan, option, rows, money),
+        _per_gpu_hour(plan, option, money),
+        _priced_share(plan, option, money),
     )
 
 
@@ -45,19 +45,23 @@ def _entry(
     )
 
 
-def _categories(entries: tuple[CategoryCost, ...]) -> tuple[Input, ...]:
+def _categories(entries: tuple[CategoryCost, ...], money: MoneyFormat) -> tuple[Input, ...]:
     return tuple(
         Input(
             name=entry.category,
-            value=f"{exact(entry.usd)} {told_code()}",
-            source=f"{exact(entry.priced_usd)} {told_code()} of it priced from documents",
+            value=f"{exact(entry.usd, money)} {money.code}",
+            source=f"{exact(entry.priced_usd, money)} {money.code} of it priced from documents",
         )
         for entry in entries
     )
 
 
-def _sum(usd: float | None, amounts: list[float]) -> str | None:
-    return None if usd is None else total(tuple(exact(amount) for amount in amounts), f"{exact(usd)} {told_code()}")
+def _sum(usd: float | None, amounts: list[float], money: MoneyFormat) -> str | None:
+    return (
+        None
+        if usd is None
+        else total(tuple(exact(amount, money) for amount in amounts), f"{exact(usd, money)} {money.code}")
+    )
 
 
 def _economics(plan: Plan) -> tuple[Input, ...]:
@@ -123,13 +127,13 @@ def _run_number(option: Option) -> str:
     return "run_usd" if option.facility is None else "run_share_usd"
 
 
-def _run(plan: Plan, option: Option) -> Explanation:
+def _run(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
     unit = plan.workload.unit
     if option.facility is None:
         rule = f"sum over categories of what is paid while the {unit.name} lasts"
         more: tuple[Input, ...] = (
             Input(name="hours", value=f"{option.calendar_days * 24:,.2f}", source="explain calendar_days"),
-            *(_line(line) for line in option.lines),
+            *(_line(line, money) for line in option.lines),
         )
     else:
         rule = f"sum over categories of the {unit.name}'s share of the horizon's cost, after resale"
@@ -144,30 +148,30 @@ def _run(plan: Plan, option: Option) -> Explanation:
     return _entry(
         _run_number(option),
         f"cost of {unit.asked}" if option.facility is None else f"share of {unit.each} in the cost of the horizon",
-        value=money(option.run_cost_usd),
+        value=money.text(option.run_cost_usd),
         rule=rule,
-        numbers=_sum(option.run_cost_usd, [entry.usd for entry in option.run_breakdown]),
-        inputs=(*_categories(option.run_breakdown), *more),
+        numbers=_sum(option.run_cost_usd, [entry.usd for entry in option.run_breakdown], money),
+        inputs=(*_categories(option.run_breakdown, money), *more),
     )
 
 
-def _line(line: PricedLine) -> Input:
-    per_period = "unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} {told_code()}"
+def _line(line: PricedLine, money: MoneyFormat) -> Input:
+    per_period = "unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period, money)} {money.code}"
     return Input(name=line.line.item, value=f"{per_period} {line.line.charge}", source=f"explain {line.line.sku}")
 
 
-def _horizon(plan: Plan, option: Option) -> Explanation:
+def _horizon(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
     return _entry(
         "horizon_usd",
         f"cost of {option.runs_in_horizon:.1f} {plan.workload.unit.plural} over the horizon, after resale",
-        value=money(option.horizon_usd),
+        value=money.text(option.horizon_usd),
         rule="sum of the monthly cash flow by category",
-        numbers=_sum(option.horizon_usd, [entry.usd for entry in option.horizon_breakdown]),
-        inputs=(*_economics(plan), *_categories(option.horizon_breakdown)),
+        numbers=_sum(option.horizon_usd, [entry.usd for entry in option.horizon_breakdown], money),
+        inputs=(*_economics(plan), *_categories(option.horizon_breakdown, money)),
     )
 
 
-def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
+def _capex(option: Option, rows: tuple[CashFlowRow, ...], money: MoneyFormat) -> Explanation:
     paid: dict[str, float] = defaultdict(float)
     for row in rows:
         if row.capex_or_opex == "capex" and row.month == 0:
@@ -175,7 +179,7 @@ def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
     lines = tuple(
         Input(
             name=line.line.item,
-            value="unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period)} {told_code()}",
+            value="unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period, money)} {money.code}",
             source=f"{line.basis}, {line.price_date}; explain {line.line.sku}",
         )
         for line in option.lines
@@ -184,12 +188,12 @@ def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
     return _entry(
         "capex_usd",
         "cash paid at the start for what is bought",
-        value=money(option.capex_usd),
+        value=money.text(option.capex_usd),
         rule="sum of " + (", ".join(paid) or "nothing (0): all is rented"),
-        numbers=_sum(option.capex_usd, list(paid.values())),
+        numbers=_sum(option.capex_usd, list(paid.values()), money),
         inputs=(
             *(
-                Input(name=category, value=f"{exact(usd)} {told_code()}", source="cash flow of month 0")
+                Input(name=category, value=f"{exact(usd, money)} {money.code}", source="cash flow of month 0")
                 for category, usd in paid.items()
             ),
             *lines,
@@ -197,7 +201,7 @@ def _capex(option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
     )
 
 
-def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...]) -> Explanation:
+def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...], money: MoneyFormat) -> Explanation:
     rate = plan.economics.discount_rate
     cash: dict[int, float] = defaultdict(float)
     present: dict[int, float] = defaultdict(float)
@@ -208,38 +212,38 @@ def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...]) -> Explanati
     years = tuple(
         Input(
             name=f"year {year}" if year else "at the start",
-            value=f"{exact(present[year])} {told_code()}",
-            source=f"of {exact(cash[year])} {told_code()} paid, each month discounted",
+            value=f"{exact(present[year], money)} {money.code}",
+            source=f"of {exact(cash[year], money)} {money.code} paid, each month discounted",
         )
         for year in sorted(cash)
     )
     return _entry(
         "npv_usd",
         "present value of the horizon's cash flow",
-        value=money(option.npv_usd),
+        value=money.text(option.npv_usd),
         rule="sum over months of cash / (1 + discount rate)^(month / 12)",
-        numbers=_sum(option.npv_usd, [present[year] for year in sorted(present)]),
+        numbers=_sum(option.npv_usd, [present[year] for year in sorted(present)], money),
         inputs=(*_economics(plan), *years),
     )
 
 
-def _per_gpu_hour(plan: Plan, option: Option) -> Explanation:
+def _per_gpu_hour(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
     unit = plan.workload.unit
     hours = option.calendar_days * 24
     numbers = None
     if option.run_cost_usd is not None and option.usd_per_gpu_hour is not None:
-        result = f"{told(option.usd_per_gpu_hour):.4f} {told_code()}"
-        numbers = f"{exact(option.run_cost_usd)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
+        result = f"{money.amount(option.usd_per_gpu_hour):.4f} {money.code}"
+        numbers = f"{exact(option.run_cost_usd, money)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
     return _entry(
         "usd_per_gpu_hour",
         f"cost of a GPU-hour of the {unit.name}",
-        value=money(option.usd_per_gpu_hour),
+        value=money.text(option.usd_per_gpu_hour),
         rule=f"{unit.name} cost / (GPUs × calendar hours)",
         numbers=numbers,
         inputs=(
             Input(
                 name=f"{unit.name} cost",
-                value="unknown" if option.run_cost_usd is None else f"{exact(option.run_cost_usd)} {told_code()}",
+                value="unknown" if option.run_cost_usd is None else f"{exact(option.run_cost_usd, money)} {money.code}",
                 source=f"explain {_run_number(option)}",
             ),
             Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
@@ -248,11 +252,11 @@ def _per_gpu_hour(plan: Plan, option: Option) -> Explanation:
     )
 
 
-def _priced_share(plan: Plan, option: Option) -> Explanation:
+def _priced_share(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
     numbers = None
     if option.priced_share is not None:
-        documented = " + ".join(exact(abs(entry.priced_usd)) for entry in option.run_breakdown)
-        absolute = " + ".join(exact(abs(entry.usd)) for entry in option.run_breakdown)
+        documented = " + ".join(exact(abs(entry.priced_usd), money) for entry in option.run_breakdown)
+        absolute = " + ".join(exact(abs(entry.usd), money) for entry in option.run_breakdown)
         numbers = f"({documented}) / ({absolute}) = {option.priced_share:.4f}"
     return _entry(
         "priced_share",
@@ -260,24 +264,24 @@ def _priced_share(plan: Plan, option: Option) -> Explanation:
         value=percent(option.priced_share),
         rule="documented or given / all, by category, resale counted without its sign",
         numbers=numbers,
-        inputs=_categories(option.run_breakdown),
+        inputs=_categories(option.run_breakdown, money),
     )
 
 
-def prices(option: Option) -> tuple[Explanation, ...]:
+def prices(option: Option, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return one explanation per price key: every line that it is charged on, its source and its day."""
     by_sku: dict[str, list[PricedLine]] = defaultdict(list)
     for line in option.lines:
         by_sku[line.line.sku].append(line)
-    return tuple(_price(sku, lines) for sku, lines in by_sku.items())
+    return tuple(_price(sku, lines, money) for sku, lines in by_sku.items())
 
 
-def _amount(usd: float) -> str:
+def _amount(usd: float, money: MoneyFormat) -> str:
     """Return USD to the cent, or amounts of cents to four digits."""
-    return exact(usd) if abs(told(usd)) >= 1 else f"{told(usd):.4g}"
+    return exact(usd, money) if abs(money.amount(usd)) >= 1 else f"{money.amount(usd):.4g}"
 
 
-def _price(sku: str, lines: list[PricedLine]) -> Explanation:
+def _price(sku: str, lines: list[PricedLine], money: MoneyFormat) -> Explanation:
     first = lines[0]
     unit, charge = first.line.unit, first.line.charge
     quantity = sum(line.line.quantity for line in lines)
@@ -285,16 +289,15 @@ def _price(sku: str, lines: list[PricedLine]) -> Explanation:
     counted = f"({counted})" if len(lines) > 1 else counted
     numbers = "unknown: no price"
     if first.unit_usd is not None:
-        numbers = (
-            f"{counted} × {told(first.unit_usd):,.6g} = {_amount(quantity * first.unit_usd)} {told_code()} {charge}"
-        )
+        product = _amount(quantity * first.unit_usd, money)
+        numbers = f"{counted} × {money.amount(first.unit_usd):,.6g} = {product} {money.code} {charge}"
     seen = f", seen until {first.last_seen}" if first.last_seen else ""
     return Explanation(
         number=sku,
         title=f"price of {first.line.item}",
         value="unknown"
         if first.unit_usd is None
-        else f"{told(first.unit_usd):,.4g} {told_code()} per {unit}, {charge}",
+        else f"{money.amount(first.unit_usd):,.4g} {money.code} per {unit}, {charge}",
         equation=("quantity × price", numbers),
         inputs=(
             *(
@@ -309,7 +312,7 @@ def _price(sku: str, lines: list[PricedLine]) -> Explanation:
                 name="price",
                 value=first.basis
                 if first.unit_usd is None
-                else f"{told(first.unit_usd):,.6g} {told_code()}, {first.basis}, {first.price_date}{seen}",
+                else f"{money.amount(first.unit_usd):,.6g} {money.code}, {first.basis}, {first.price_date}{seen}",
                 source=first.source or first.note,
             ),
         ),

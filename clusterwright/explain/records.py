@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from clusterwright.plan.text.money import told
+from clusterwright.plan.text.money import MoneyFormat
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,13 +51,14 @@ class Names:
     absent: Mapping[str, str] = field(default_factory=dict)
 
 
-def exact(usd: float) -> str:
-    """Return USD to the cent, in the currency of `money.told_in`, for arithmetic that is to be done again.
+def exact(usd: float, money: MoneyFormat) -> str:
+    """Return USD to the cent, in the currency of a format, for arithmetic that is to be done again.
 
-    >>> exact(2_641.92), exact(-0.5)
+    >>> from clusterwright.plan.text.money import USD
+    >>> exact(2_641.92, USD), exact(-0.5, USD)
     ('2,641.92', '-0.50')
     """
-    return f"{told(usd):,.2f}"
+    return f"{money.amount(usd):,.2f}"
 
 
 def total(parts: tuple[str, ...], result: str) -> str:

@@ -2,6 +2,7 @@
 
 from clusterwright.explain.records import Explanation, Input, Names, exact
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.sizing.serving.search import Predicted
 from clusterwright.units import percent
 
@@ -27,7 +28,7 @@ NAMES = Names(
 )
 
 
-def serving_numbers(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:
+def serving_numbers(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return the explanations of one target's replicas."""
     return (
         _weights(plan, option),
@@ -40,7 +41,7 @@ def serving_numbers(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
         _goals_met(plan, option),
         _nodes(option),
         _day(plan, option),
-        *_token_prices(plan, option),
+        *_token_prices(plan, option, money),
     )
 
 
@@ -323,13 +324,15 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
     )
 
 
-def _token_prices(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:
+def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     price, usd = option.usd_per_million_tokens, option.run_cost_usd
     if price.output is None or price.blended is None or price.output_at_capacity is None or usd is None:
         return ()
     outputs, inputs = option.output_tokens_per_month / 1e6, option.input_tokens_per_month / 1e6
     month = _input(
-        "cost of a month", exact(usd), "explain run_usd" if option.run_usd is not None else "explain run_share_usd"
+        "cost of a month",
+        exact(usd, money),
+        "explain run_usd" if option.run_usd is not None else "explain run_share_usd",
     )
     mean = _input(
         "mean requests/s", f"{option.mean_requests_per_s:,.4g}", "of today, without the peak and without growth"
@@ -338,10 +341,10 @@ def _token_prices(plan: ServingPlan, option: ServingOption) -> tuple[Explanation
         Explanation(
             number="usd_per_million_output_tokens",
             title="cost of a million output tokens at the mean traffic, all hours and spare replicas on it",
-            value=exact(price.output),
+            value=exact(price.output, money),
             equation=(
                 "cost of a month / millions of output tokens of a month",
-                f"{exact(usd)} / {outputs:,.1f} = {exact(price.output)}",
+                f"{exact(usd, money)} / {outputs:,.1f} = {exact(price.output, money)}",
             ),
             inputs=(month, mean, _input("output tokens", f"{plan.workload.output_tokens:,.0f} a request")),
             sources=("allocated cost: what is kept is paid, whatever it makes",),
@@ -349,10 +352,10 @@ def _token_prices(plan: ServingPlan, option: ServingOption) -> tuple[Explanation
         Explanation(
             number="usd_per_million_tokens",
             title="the same on input and output tokens together",
-            value=exact(price.blended),
+            value=exact(price.blended, money),
             equation=(
                 "cost of a month / millions of input and output tokens of a month",
-                f"{exact(usd)} / ({inputs:,.1f} + {outputs:,.1f}) = {exact(price.blended)}",
+                f"{exact(usd, money)} / ({inputs:,.1f} + {outputs:,.1f}) = {exact(price.blended, money)}",
             ),
             inputs=(month, mean, _input("input tokens", f"{plan.workload.input_tokens:,.0f} a request")),
             sources=("allocated cost: what is kept is paid, whatever it makes",),
@@ -360,13 +363,13 @@ def _token_prices(plan: ServingPlan, option: ServingOption) -> tuple[Explanation
         Explanation(
             number="usd_per_million_output_tokens_at_capacity",
             title="the same were all replicas of the peak always full",
-            value=exact(price.output_at_capacity),
+            value=exact(price.output_at_capacity, money),
             equation=(
                 "cost of a month / (replicas × requests/s of each × output tokens × seconds of a month)",
                 (
-                    f"{exact(usd)} / ({option.replicas:,} × {option.capacity_requests_per_s:,.4g} × "
+                    f"{exact(usd, money)} / ({option.replicas:,} × {option.capacity_requests_per_s:,.4g} × "
                     f"{plan.workload.output_tokens:,.0f} × {plan.workload.month_s:,.0f} / 1e6) = "
-                    f"{exact(price.output_at_capacity)}"
+                    f"{exact(price.output_at_capacity, money)}"
                 ),
             ),
             inputs=(month,),

@@ -10,7 +10,7 @@ from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation, Input, Names, total
 from clusterwright.explain.traffic import traffic_numbers
 from clusterwright.plan.record import FrontPoint, Hardware, Option, TrainingOption, TrainingPlan
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import days_text, layout_text
 from clusterwright.sizing.records.job import StageMemory
 from clusterwright.units import percent
@@ -50,7 +50,7 @@ def held(option: TrainingOption, part: str) -> tuple[Input, ...]:
     )
 
 
-def explain_hardware(option: Option, unit: str = "run") -> tuple[Explanation, ...]:
+def explain_hardware(option: Option, unit: str = "run", *, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return how the hardware was chosen; nothing where the blueprint names it. `unit`: one unit of the work."""
     if not option.considered:
         return ()
@@ -63,10 +63,10 @@ def explain_hardware(option: Option, unit: str = "run") -> tuple[Explanation, ..
             value=chosen.name,
             equation=(
                 f"of the hardware that meets the goal, the best size of each compared, the cheapest for {of}",
-                f"{chosen.name}: {money(chosen.usd)}",
+                f"{chosen.name}: {money.text(chosen.usd)}",
             ),
             inputs=tuple(
-                Input(name=entry.name, value=_value(entry), source=entry.reason or "chosen")
+                Input(name=entry.name, value=_value(entry, money), source=entry.reason or "chosen")
                 for entry in option.considered
             ),
             sources=("clusterwright/plan/decide.py; clusterwright/plan/candidates/hardware.py",),
@@ -74,10 +74,10 @@ def explain_hardware(option: Option, unit: str = "run") -> tuple[Explanation, ..
     )
 
 
-def _value(entry: Hardware) -> str:
+def _value(entry: Hardware, money: MoneyFormat) -> str:
     if entry.nodes is None or entry.calendar_days_high is None:
         return "not sized"
-    return f"{entry.nodes:,} nodes, {entry.calendar_days_high:.1f} days at most, {money(entry.usd)}"
+    return f"{entry.nodes:,} nodes, {entry.calendar_days_high:.1f} days at most, {money.text(entry.usd)}"
 
 
 _MODEL, _TRAINING = "clusterwright/sizing/model", "clusterwright/sizing/training"
@@ -86,7 +86,7 @@ _PASSES = 3.0
 _BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
 
 
-def sizing_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
+def sizing_numbers(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return the explanations of one target's size, time and memory."""
     return (
         *_model(plan),
@@ -94,8 +94,8 @@ def sizing_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanat
         *_compute(option),
         *_mfu(plan, option),
         _days(plan, option),
-        _nodes(plan, option),
-        *explain_hardware(option),
+        _nodes(plan, option, money),
+        *explain_hardware(option, money=money),
         _memory(plan, option),
         *memory_numbers(plan, option),
         _stages(option),
@@ -359,7 +359,7 @@ def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     )
 
 
-def _nodes(plan: TrainingPlan, option: TrainingOption) -> Explanation:
+def _nodes(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> Explanation:
     goal = plan.goals.finish_within_days
     limit = "no goal for time" if goal is None else f"at most {days_text(goal)} at {percent(plan.goals.confidence)}"
     rule = "cheapest for the work of the horizon" if option.facility is not None else "cheapest for one run"
@@ -380,7 +380,7 @@ def _nodes(plan: TrainingPlan, option: TrainingOption) -> Explanation:
                 Input(
                     name=f"{point.nodes:,} nodes",
                     value=f"{point.calendar_days_high:.1f} days at most",
-                    source=_price_of(point),
+                    source=_price_of(point, money),
                 )
                 for point in option.front
             ),
@@ -389,11 +389,13 @@ def _nodes(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     )
 
 
-def _price_of(point: FrontPoint) -> str:
+def _price_of(point: FrontPoint, money: MoneyFormat) -> str:
     """Return what a run takes on a size, in cash or as its share."""
     if point.run_usd is not None:
-        return f"{money(point.run_usd)} a run"
-    return "run not priced" if point.run_share_usd is None else f"{money(point.run_share_usd)} is the share of a run"
+        return f"{money.text(point.run_usd)} a run"
+    return (
+        "run not priced" if point.run_share_usd is None else f"{money.text(point.run_share_usd)} is the share of a run"
+    )
 
 
 def _memory(plan: TrainingPlan, option: TrainingOption) -> Explanation:

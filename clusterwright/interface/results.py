@@ -22,7 +22,7 @@ from clusterwright.plan.document import dumps
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.recount import ledger
-from clusterwright.plan.text.currency import told_as_asked, with_currency
+from clusterwright.plan.text.currency import money_as_asked, with_currency
 from clusterwright.tco.chance.uncertainty import SEED
 from clusterwright.tco.records import CandidateCost, CashFlowRow, Parameter, PricedLine
 
@@ -102,8 +102,9 @@ class PlanResult:
         Raises:
             InputError: the plan has no such target.
         """
-        with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
-            return explanations(self.plan, on or self._target, ledger(self.plan, self.facts.book))
+        with placing(self.blueprint):
+            money = money_as_asked(self.plan, self.facts.book)
+            return explanations(self.plan, on or self._target, ledger(self.plan, self.facts.book), money)
 
     def explain(self, number: str, on: str | None = None) -> Explanation:
         """Return where one number comes from: equation, inputs, sources.
@@ -134,8 +135,9 @@ class PlanResult:
         """Return every file that `build` writes, by path in the folder."""
         from clusterwright.outputs.deliverables import everything  # noqa: PLC0415 - heavy
 
-        with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
-            return everything(self.plan, self.facts, pdf=pdf)
+        with placing(self.blueprint):
+            money = money_as_asked(self.plan, self.facts.book)
+            return everything(self.plan, self.facts, pdf=pdf, money=money)
 
     def stack(self, output: Path | str, on: str, *, force: bool = False) -> folder.Written:
         """Write the project of one cloud into a folder: whole, or not at all.
@@ -173,8 +175,9 @@ class PlanResult:
         if option.target not in CLOUDS:
             documents = onprem_files(self.plan, option, self.facts.catalogue, pdf=pdf)
             return {"plan.json": folder.text(dumps(self.plan))} | documents
-        with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
-            return cloud_files(self.plan, option, self.facts.catalogue)
+        with placing(self.blueprint):
+            money = money_as_asked(self.plan, self.facts.book)
+            return cloud_files(self.plan, option, self.facts.catalogue, money)
 
     def export(self, to: str, on: str) -> str:
         """Return one cloud's plan as the file of another deployment tool.
@@ -203,8 +206,9 @@ class PlanResult:
         """
         from clusterwright.outputs.exports.focus import focus_rows  # noqa: PLC0415 - heavy
 
-        with placing(self.blueprint), told_as_asked(self.plan, self.facts.book):
-            return focus_rows(self.plan, ledger(self.plan, self.facts.book), begin=begin)
+        with placing(self.blueprint):
+            money = money_as_asked(self.plan, self.facts.book)
+            return focus_rows(self.plan, ledger(self.plan, self.facts.book), begin=begin, money=money)
 
     def _planned(self, on: str) -> Option:
         if self.findings:
@@ -264,12 +268,13 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return what `clusterwright compare --json` prints."""
         plan = self.result.plan
-        with placing(self.result.blueprint), told_as_asked(plan, self.result.facts.book) as currency:
+        with placing(self.result.blueprint):
+            money = money_as_asked(plan, self.result.facts.book)
             document = comparison_document(plan) | {
                 "scenario": scenario(self.result.blueprint, plan),
                 "ranking": ranking_document(plan, self.finances),
             }
-            return with_currency(document, currency)
+            return with_currency(document, money.currency)
 
     def table(self, name: str) -> Relation:
         """Return a table of the comparison as a DuckDB relation.

@@ -9,11 +9,14 @@ from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import MoneyFormat
 
 Progress = Callable[[str], None]
 
 
-def everything(plan: Plan, facts: Facts, *, pdf: bool = False, progress: Progress = lambda _: None) -> dict[str, File]:
+def everything(
+    plan: Plan, facts: Facts, *, money: MoneyFormat, pdf: bool = False, progress: Progress = lambda _: None
+) -> dict[str, File]:
     """Return every file of a plan: plan.json, README, a folder per target, and the cost report.
 
     Args:
@@ -21,31 +24,32 @@ def everything(plan: Plan, facts: Facts, *, pdf: bool = False, progress: Progres
         facts: that it was made with.
         pdf: print the drawings and the report too.
         progress: called with what is being done.
+        money: how amounts are written.
 
     Raises:
         ClusterwrightError: the drawings cannot be printed.
     """
-    files = {"plan.json": text(dumps(plan)), "README.md": text(readme(plan))}
+    files = {"plan.json": text(dumps(plan)), "README.md": text(readme(plan, money))}
     for option in plan.options:
         progress(f"writing {option.target}")
         if option.facility is None:
-            files |= _under(option.target, cloud_files(plan, option, facts.catalogue))
+            files |= _under(option.target, cloud_files(plan, option, facts.catalogue, money))
         else:
             files |= _under(option.target, onprem_files(plan, option, facts.catalogue, pdf=pdf))
     progress("drawing the report")
-    return files | _under("tco", report_files(plan, facts, pdf=pdf))
+    return files | _under("tco", report_files(plan, facts, pdf=pdf, money=money))
 
 
 def _under(folder: str, files: dict[str, File]) -> dict[str, File]:
     return {f"{folder}/{name}": file for name, file in files.items()}
 
 
-def cloud_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+def cloud_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFormat) -> dict[str, File]:
     """Return a cloud's project and the files that start the work."""
     from clusterwright.outputs.kinds import outputs_of  # noqa: PLC0415 - only what is asked for is loaded
     from clusterwright.outputs.project.stack import stack_files  # noqa: PLC0415
 
-    project = stack_files(plan, option, catalogue)
+    project = stack_files(plan, option, catalogue, money)
     return project | outputs_of(plan).launch(plan, option, catalogue, project)
 
 
@@ -89,13 +93,14 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     return documents | outputs_of(plan).launch(plan, option, catalogue, documents)
 
 
-def report_files(plan: Plan, facts: Facts, *, pdf: bool = False) -> dict[str, File]:
+def report_files(plan: Plan, facts: Facts, *, money: MoneyFormat, pdf: bool = False) -> dict[str, File]:
     """Return the cost report, the workbook, and the plan's bill as FOCUS rows.
 
     Args:
         plan: the decision.
         facts: that it was made with.
         pdf: print the report too.
+        money: how amounts are written.
 
     Raises:
         ClusterwrightError: the report cannot be printed.
@@ -104,15 +109,14 @@ def report_files(plan: Plan, facts: Facts, *, pdf: bool = False) -> dict[str, Fi
     from clusterwright.outputs.report.page import report_html  # noqa: PLC0415
     from clusterwright.outputs.report.ranking import counted, ranked  # noqa: PLC0415
     from clusterwright.outputs.workbook.book import workbook_xlsx  # noqa: PLC0415
-    from clusterwright.plan.text.money import currency_told  # noqa: PLC0415
 
     found = ranked(plan, facts.book)
     cash_flow = counted(plan, found)
-    html = report_html(plan, found, cash_flow)
+    html = report_html(plan, found, cash_flow, money)
     files = {
         "report.html": text(html),
-        "tco.xlsx": File(content=workbook_xlsx(plan, found, currency_told())),
-        "focus.csv": text(focus_csv(focus_rows(plan, cash_flow, found=found))),
+        "tco.xlsx": File(content=workbook_xlsx(plan, found, money.currency)),
+        "focus.csv": text(focus_csv(focus_rows(plan, cash_flow, found=found, money=money))),
     }
     if not pdf:
         return files

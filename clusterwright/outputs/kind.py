@@ -12,6 +12,7 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.kubernetes.cluster import KubernetesCluster
 from clusterwright.outputs.page_parts import Cell, Chart, Table
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text
 from clusterwright.units import percent
 
@@ -92,7 +93,7 @@ def goal(plan: Plan) -> str:
     return f"the goal of {days_text(days)} at {percent(plan.goals.confidence)} confidence"
 
 
-def cluster_table(plan: Plan) -> Table:
+def cluster_table(plan: Plan, _: MoneyFormat) -> Table:
     """Return how each target does the work: the figures of its kind, and what limits it."""
     names = list(dict.fromkeys(name for option in plan.options for name, _ in option.key_figures))
     return Table(
@@ -140,7 +141,7 @@ class KindOutputs:
     terms: Sequence[tuple[str, str]] = (
         ("Goodput", "share of the calendar time whose work is kept, without what failures take."),
     )
-    cluster_table: Callable[[Plan], Table] = cluster_table
+    cluster_table: Callable[[Plan, MoneyFormat], Table] = cluster_table
     cluster_charts: Callable[[Plan], Sequence[Chart]] = lambda _: ()
     launch: Callable[[Plan, Option, Catalogue, Mapping[str, File]], dict[str, File]] = lambda *_: {}
     start: Callable[[Plan, Option, Catalogue], Start | None] = lambda *_: None

@@ -6,7 +6,7 @@ from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.near_misses import near_miss_lines
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.text.money import money_band, told, told_code, told_lines
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (
     RANKED,
     again_text,
@@ -33,15 +33,21 @@ from clusterwright.plan.work import work_text
 from clusterwright.units import percent
 
 
-def readme(plan: Plan) -> str:
+def readme(plan: Plan, money: MoneyFormat) -> str:
     """Return the Markdown text."""
     sections = [
         [f"# {plan.name}", "", cell(plan.description)] if plan.description else [f"# {plan.name}"],
-        ["## Decision", "", *(f"- {capital(line)}." for line in answer_lines(plan)), "", *_comparison(plan)],
+        [
+            "## Decision",
+            "",
+            *(f"- {capital(line)}." for line in answer_lines(plan, money)),
+            "",
+            *_comparison(plan, money),
+        ],
         ["## Why", "", *_reasons(plan)],
         *([["## What failed", "", *_failed(plan)]] if plan.findings else []),
         *([["## What to look at", "", *_warned(plan)]] if plan.warnings else []),
-        ["## What it rests on", "", *_basis(plan)],
+        ["## What it rests on", "", *_basis(plan, money)],
         ["## Not counted", "", *(f"- {item}" for item in plan.not_counted), *_missing(plan)],
         ["## What is here", "", *_contents(plan)],
         ["## Next", "", *_next(plan)],
@@ -49,7 +55,7 @@ def readme(plan: Plan) -> str:
     return "\n\n".join("\n".join(section) for section in sections)
 
 
-def _comparison(plan: Plan) -> list[str]:
+def _comparison(plan: Plan, money: MoneyFormat) -> list[str]:
     months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
     titles = (
         RANKED,
@@ -59,32 +65,32 @@ def _comparison(plan: Plan) -> list[str]:
         f"Share of {unit.each}",
         f"{months}, NPV",
         "Buy now",
-        f"{told_code()} per GPU-hour",
+        f"{money.code} per GPU-hour",
         "Priced",
         "Answer",
     )
     ways = main_ways(plan)
     lines = (
-        [*markdown_table(titles, [_row(plan, way) for way in ways], words=2), "", f"{capital(rule_text(plan))}."]
+        [*markdown_table(titles, [_row(plan, way, money) for way in ways], words=2), "", f"{capital(rule_text(plan))}."]
         if ways
         else ["No way can be ranked."]
     )
-    paper = [cell(line) for line in reason_lines(paper_ways(plan))]
+    paper = [cell(line) for line in reason_lines(paper_ways(plan), money)]
     if paper:
         lines += ["", f"{paper_title(plan)}:", "", *(f"- {line}" for line in paper)]
-    return [*lines, *_asked(plan), *map(cell, told_lines())]
+    return [*lines, *_asked(plan), *map(cell, money.note)]
 
 
-def _row(plan: Plan, way: Alternative) -> list[str]:
+def _row(plan: Plan, way: Alternative, money: MoneyFormat) -> list[str]:
     return [
         term_text(way.key),
         f"{way.nodes:,} × {way.instance} ({way.gpus:,} GPUs)" if way.instance else f"{way.nodes:,} nodes",
         *days_shown(plan, days_of(way)),
-        cash_text(way),
-        share_text(way),
-        money_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
-        purchase_text(way),
-        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+        cash_text(way, money),
+        share_text(way, money),
+        money.band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
+        purchase_text(way, money),
+        "unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):.2f}",
         percent(way.priced_share),
         answers_text(plan, way.key),
     ]
@@ -131,14 +137,14 @@ def _warned(plan: Plan) -> list[str]:
     return [f"- `{warning.id}` {capital(warning.message)}. {capital(warning.help)}." for warning in plan.warnings]
 
 
-def _basis(plan: Plan) -> list[str]:
+def _basis(plan: Plan, money: MoneyFormat) -> list[str]:
     assumed = dict.fromkeys(entry.line.line.item for entry in assumed_prices(plan))
     horizon = (
         f"{percent(plan.economics.discount_rate)} discount rate, {plan.economics.horizon_months:.0f} months of "
         f"{plan.economics.hours_per_month:.0f} hours"
     )
     lines = [
-        *(f"- {cell(capital(line))}." for line in basis_lines(plan)),
+        *(f"- {cell(capital(line))}." for line in basis_lines(plan, money)),
         *(f"- Near misses: {cell(line)}." for line in near_miss_lines(plan)),
         f"- Prices as of {plan.as_of}, catalogue `{plan.catalogue}`, Clusterwright {plan.clusterwright}.",
         *([f"- {source}."] if (source := outputs_of(plan).band_source) else []),

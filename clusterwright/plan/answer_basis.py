@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from clusterwright.plan.basis import DOCUMENTED, OLD_DAYS, Basis
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import main_ways
 from clusterwright.plan.text.words import amount_text, term_text
 from clusterwright.pricing.quoted import QuotedPrice
@@ -160,12 +160,12 @@ def _extras(parts: Sequence[Candidate], ledger: Ledger) -> tuple[tuple[str, ...]
     return tuple(name for name in counted if name not in left_out), tuple(left_out)
 
 
-def basis_lines(plan: Plan) -> tuple[str, ...]:
+def basis_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return what the answer rests on, a sentence for each recommended way; none for plans that do not say it."""
     keys = dict.fromkeys(key for key in (plan.recommended_key, plan.recommended_horizon_key) if key)
     ways = [way for key in keys if (way := plan.alternative(key)) is not None]
     lines = [_line(plan, way, way.basis) for way in ways if way.basis is not None]
-    return (*lines, *_at_half(plan)) if lines else ()
+    return (*lines, *_at_half(plan, money)) if lines else ()
 
 
 def _line(plan: Plan, way: Alternative, basis: Basis) -> str:
@@ -197,7 +197,7 @@ def _share_text(share: float) -> str:
     return "none" if share == 0 else "less than 1 %" if share < _SHOWN else percent(share)
 
 
-def _at_half(plan: Plan) -> tuple[str, ...]:
+def _at_half(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return the present value of half the work, the least first, with what a run takes of what is bought for it."""
     known = sorted(
         (way.basis.half_npv_usd, way.key, way.basis)
@@ -208,8 +208,8 @@ def _at_half(plan: Plan) -> tuple[str, ...]:
     if not known or unit.always_on:
         return ()
     costs = "; ".join(
-        f"{term_text(key)} {money(usd)}"
-        + ("" if basis.half_run_share_usd is None else f", {money(basis.half_run_share_usd)} {unit.each}")
+        f"{term_text(key)} {money.text(usd)}"
+        + ("" if basis.half_run_share_usd is None else f", {money.text(basis.half_run_share_usd)} {unit.each}")
         for usd, key, basis in known
     )
     return (f"at half the utilisation, {amount_text(known[0][2].half_runs, unit)}, in present value: {costs}",)

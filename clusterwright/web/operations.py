@@ -19,7 +19,7 @@ from clusterwright.errors import EXIT_BUG, ClusterwrightError, Finding, InputErr
 from clusterwright.interface.places import placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.text.currency import told_as_asked
+from clusterwright.plan.text.currency import money_as_asked
 from clusterwright.plan.text.words import answer_lines, capital
 from clusterwright.web.refusal import BAD_REQUEST, FAULT, UNPROCESSABLE, RefusalError
 
@@ -147,8 +147,9 @@ def answer(desk: Desk, asked: Mapping[str, Any]) -> Reply:
 def summary(desk: Desk, asked: Mapping[str, Any]) -> Reply:
     """Return the answer in words and the figures of each option, in USD: what a reader of a plan looks at first."""
     made = desk.planned(asked.get("blueprint"))
-    with placing(made.blueprint), told_as_asked(made.plan, made.facts.book):
-        words = [capital(line) for line in answer_lines(made.plan)]
+    with placing(made.blueprint):
+        money = money_as_asked(made.plan, made.facts.book)
+        words = [capital(line) for line in answer_lines(made.plan, money)]
     options = [
         {
             "target": option.target, "instance": option.instance, "nodes": option.nodes, "gpus": option.gpus,

@@ -20,6 +20,7 @@ from clusterwright.errors import InputError
 from clusterwright.outputs import folder
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.project.stack import stack_files
+from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -30,7 +31,7 @@ CLOUDS = ("aws", "azure", "gcp")
 def generated(cloud: str, scheduler: str) -> dict[str, File]:
     """Return the files of a cloud's project."""
     plan = plan_of(BLUEPRINT, [f"targets.{cloud}.scheduler={scheduler}"], cloud)
-    return stack_files(plan, plan.options[0], load())
+    return stack_files(plan, plan.options[0], load(), USD)
 
 
 def results(cloud: str, scheduler: str) -> tuple[Result, ...]:
@@ -94,7 +95,7 @@ def test_every_id_of_an_existing_network_reaches_the_project(cloud: str, schedul
     assert EXISTING[cloud].keys() == _SECTIONS[cloud].model_fields.keys()
     given = [f"targets.{cloud}.network.existing.{name}={json.dumps(value)}" for name, value in EXISTING[cloud].items()]
     plan = plan_of(BLUEPRINT, [f"targets.{cloud}.scheduler={scheduler}", *given], cloud)
-    files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load()).items()}
+    files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load(), USD).items()}
     project = project_of("here", files)
     setting = project.setting("existingNetwork")
     assert setting is not None
@@ -113,7 +114,7 @@ def test_a_slice_of_tpus_boots_from_its_runtime_version() -> None:
         ],
         "gcp",
     )  # fmt: skip
-    files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load()).items()}
+    files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load(), USD).items()}
     of_slice = Subject(project=project_of("here", files), catalogue=load(), book=PriceBook.open())
     (image,) = offline(of_slice, ("PRE019",))
     assert (image.outcome.status, image.outcome.message) == ("PASS", "runtime version v2-alpha-tpuv5")

@@ -10,7 +10,7 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.problems import BlueprintError
 from clusterwright.cli import answer, finance
 from clusterwright.cli.prices import store as price_store
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import USD
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 GIVEN = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: ECB}"
@@ -56,7 +56,7 @@ def test_text_has_no_dollar_left(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer.explain(BLUEPRINT, "run_usd", "aws", [GIVEN, *FEW], as_json=False) == 0
     text = capsys.readouterr().out
     assert not [mark for mark in ("$", "USD") if mark in text]
-    assert money(1.0) == "$1.00"
+    assert USD.text(1.0) == "$1.00"
 
 
 def test_a_stored_rate_is_the_newest_up_to_the_prices(capsys: pytest.CaptureFixture[str], store: Path) -> None:

@@ -23,6 +23,7 @@ from clusterwright.outputs.printing import (
 )
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
+from clusterwright.plan.text.money import USD
 
 pytestmark = pytest.mark.engine
 
@@ -67,7 +68,7 @@ def test_a_page_for_every_drawing(shipped_plan: Plan, require_engine: Callable[.
 def test_the_report_is_printed(shipped_plan: Plan, require_engine: Callable[..., None]) -> None:
     """The report becomes A4 pages in landscape, with every drawing, and the same bytes again."""
     require_engine(working=not missing_browser(), reason=missing_browser())
-    files = report_files(shipped_plan, Facts.open(), pdf=True)
+    files = report_files(shipped_plan, Facts.open(), pdf=True, money=USD)
     printed = files[REPORT].content
     boxes = {tuple(map(float, box)) for box in re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed)}
     assert [[side * POINT_MM for side in box] for box in boxes] == [pytest.approx((297, 210), abs=1)]

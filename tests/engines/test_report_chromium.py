@@ -16,6 +16,7 @@ import pytest
 
 from clusterwright.outputs.drawing.charts import PALETTE
 from clusterwright.plan.record import Plan
+from clusterwright.plan.text.money import USD
 from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines
 from tests.opened import report_html
 
@@ -287,7 +288,7 @@ def test_it_prints(
     browser(report, "--no-pdf-header-footer", f"--print-to-pdf={paper}")
     text = subprocess.run(["pdftotext", str(paper), "-"], capture_output=True, text=True, check=True, timeout=60).stdout
     words = " ".join(text.split())
-    for line in answer_lines(shipped_plan):
+    for line in answer_lines(shipped_plan, USD):
         assert line[1:] in words
     for option in shipped_plan.options:
         assert words.lower().count(NAME_OF_TARGET[option.target].lower()) >= 3

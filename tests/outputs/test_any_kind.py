@@ -20,6 +20,8 @@ from clusterwright.outputs.project.configuration import LAYERS
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan, TrainingPlan
+from clusterwright.plan.text.money import USD
+from tests.opened import target_files
 from tests.plan.drawing import plan_of_images
 
 _OF_TRAINING = re.compile(r"(?i)\b(?:train\w*(?!-cost)|mfu|steps?|megatron\w*)\b|_step\b")
@@ -39,7 +41,7 @@ def plan() -> Plan:
 @pytest.fixture(scope="module")
 def files(plan: Plan) -> dict[str, File]:
     """All that `build` writes for it."""
-    return everything(plan, FACTS)
+    return everything(plan, FACTS, money=USD)
 
 
 def _read(plan: Plan, text: str) -> str:
@@ -102,14 +104,14 @@ def test_the_readme_of_the_build_says_what_the_kind_says(plan: Plan, files: dict
     assert "launch" not in text
     assert _OF_TRAINING.findall(text) == []
     assert _RUN.findall(text) == []
-    markdown = _read(plan, comparison_markdown(plan))
+    markdown = _read(plan, comparison_markdown(plan, USD))
     assert _OF_TRAINING.findall(markdown) + _RUN.findall(markdown) == []
 
 
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
 def test_a_cloud_gets_its_stack_without_launch_files(plan: Plan, scheduler: str) -> None:
     """The project has all its layers; what of it speaks of the workload speaks of images, and nothing starts a job."""
-    written = cloud_files(plan, replace(plan.options[0], scheduler=scheduler), FACTS.catalogue)
+    written = cloud_files(plan, replace(plan.options[0], scheduler=scheduler), FACTS.catalogue, USD)
     texts = {name: file.content.decode() for name, file in written.items()}
     assert {f"{layer}/Pulumi.yaml" for layer in LAYERS} <= set(texts)
     assert not any(name.startswith("launch/") for name in texts)
@@ -130,8 +132,7 @@ def test_no_file_of_the_whole_build_speaks_of_training(plan: Plan, files: dict[s
     written = dict(files)
     for option in plan.options:
         chosen = replace(option, scheduler=scheduler)
-        made = onprem_files if option.target == "onprem" else cloud_files
-        parts = made(plan, chosen, FACTS.catalogue)
+        parts = target_files(plan, chosen, FACTS.catalogue)
         written |= {f"{option.target}-{scheduler}/{name}": file for name, file in parts.items()}
     named = {name: file.content.decode("utf-8", "ignore") for name, file in written.items()}
     named["tco/tco.xlsx"] = "\n".join(_cells(written["tco/tco.xlsx"]))

@@ -17,6 +17,7 @@ from clusterwright.outputs.kinds import outputs_of
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.finetuning.record import FinetuningPlan, finetuning_plan
+from clusterwright.plan.text.money import USD
 from tests.opened import explanations
 
 
@@ -113,7 +114,7 @@ def test_the_report_has_memory_and_result_of_a_run() -> None:
     """The report's table has layout, memory with its band, what a run leaves; the chart has the terms of memory."""
     plan = _plan()
     kind = outputs_of(plan)
-    table = kind.cluster_table(plan)
+    table = kind.cluster_table(plan, USD)
     assert "Fits with" in table.columns
     assert any("MB" in cell.text for cell in table.rows[0])
     (chart,) = kind.cluster_charts(plan)

@@ -22,7 +22,7 @@ from clusterwright.outputs.exports.focus import focus_csv, header, write_focus_p
 from clusterwright.outputs.exports.focus_columns import columns, problems
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
-from clusterwright.plan.text.money import Currency, told_in
+from clusterwright.plan.text.money import Currency, MoneyFormat
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.contracts import Contract
 from clusterwright.tco.engine import Ledger
@@ -161,8 +161,8 @@ def test_contracts_mixes_and_places_are_options_in_the_currency_that_is_billed()
     plan = plan_of(agreed, "tco.hybrid=[{owned: 60 %, burst: aws/on_demand}]", "tco.growth=10 %",
                    "tco.housing={room: {pue: 1.6}, hall: {colocation_usd_per_kw_month: 150}}")  # fmt: skip
     found = finances(plan, PriceBook.open(), draws=1, seed=1)
-    with told_in(Currency(code="EUR", usd=1.25, day="2026-10-15", source="ECB")):
-        made = focus_rows(plan, begin=BEGIN, found=found)
+    euro = MoneyFormat(currency=Currency(code="EUR", usd=1.25, day="2026-10-15", source="ECB"))
+    made = focus_rows(plan, begin=BEGIN, found=found, money=euro)
     assert problems(header(), made) == ()
     asked = {
         cost.key: cost.horizon_usd for cost in found.costs if cost.mixed or cost.owned or cost.key.endswith("contract")

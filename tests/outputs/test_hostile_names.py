@@ -20,6 +20,7 @@ from clusterwright.cli.planning import planned
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.deliverables import everything
 from clusterwright.outputs.folder import File
+from clusterwright.plan.text.money import USD
 
 HOSTILE = (
     "EVIL<script>x</script>|`a`$(id) [l](http://evil) <img src=x> *b* __c__ =cmd() {{7*7}} ${HOME} @all www.evil.com"
@@ -61,7 +62,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, File]:
     columns = ("line", "part", "quantity", "unit", "quote_unit_price", "quote_currency", "quote_vendor", "quoted_on")
     quotes.write_text(table(columns, ("1", "our-hgx", "1", "each", "300000", "USD", HOSTILE, "2026-10-01")))
     made = planned(blueprint, None, "all", quotes)
-    return everything(made.plan, made.facts)
+    return everything(made.plan, made.facts, money=USD)
 
 
 def named(files: Mapping[str, File], *endings: str) -> dict[str, str]:

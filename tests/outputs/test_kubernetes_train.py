@@ -23,6 +23,7 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.training.job_settings import MEGATRON_COMMIT
 from clusterwright.outputs.training.slurm import launch_files, nodes_of_job
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import USD
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 IMAGE = "registry.example.com/team/megatron:1.0"
@@ -43,7 +44,7 @@ class Project:
         self.cloud = cloud
         self.plan: Plan = plan_of(GPT3, [f"targets.{cloud}.scheduler=kubernetes", *values], cloud)
         self.option: Option = self.plan.options[0]
-        self.files: dict[str, File] = cloud_files(self.plan, self.option, load())
+        self.files: dict[str, File] = cloud_files(self.plan, self.option, load(), USD)
 
     def objects(self, path: str) -> list[dict[str, Any]]:
         """Return the objects of a manifest."""

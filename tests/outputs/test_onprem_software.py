@@ -13,6 +13,7 @@ from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import onprem_files
 from clusterwright.outputs.project.stack import stack_files
+from clusterwright.plan.text.money import USD
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 SCRIPT = assets.root() / "templates" / "slurm" / "software_check.sh"
@@ -53,7 +54,7 @@ def test_the_container_toolkit_follows_on_clouds_and_on_premises() -> None:
     """`node/software.csv` has the pinned release and keeps all else, on a cloud's nodes as on one's own."""
     pin = "software.pin.nvidia-container-toolkit=1.19.1"
     plan = plan_of(GPT3, [pin], "aws")
-    cloud = stack_files(plan, plan.options[0], load())["node/software.csv"].content.decode()
+    cloud = stack_files(plan, plan.options[0], load(), USD)["node/software.csv"].content.decode()
     own = _texts("slurm", pin)["node/software.csv"]
     shipped = (assets.root() / "templates" / "node" / "software.csv").read_text()
     assert cloud == own == shipped.replace("toolkit,1.17.8-1,", "toolkit,1.19.1-1,")

@@ -22,7 +22,7 @@ from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.inputs import input_words
-from clusterwright.plan.text.money import Currency, money, money_alike, money_span, told_in
+from clusterwright.plan.text.money import USD, Currency, MoneyFormat
 from clusterwright.plan.text.ranking import main_ways
 from clusterwright.plan.text.words import answer_lines, capital, cluster_text, days_text, term_text
 from clusterwright.pricing.book import PriceBook
@@ -89,16 +89,16 @@ def html(shipped_plan: Plan) -> str:
 def test_the_report_says_what_the_plan_says(shipped_plan: Plan, html: str) -> None:
     """The answer and every figure of the comparison stand in it as the other deliverables print them."""
     page = Page(html)
-    for line in answer_lines(shipped_plan):
+    for line in answer_lines(shipped_plan, USD):
         assert line[1:] in page.text
     ways = main_ways(shipped_plan)
-    columns = (money_alike(getattr(way, name) for way in ways) for name in ("horizon_usd", "npv_usd"))
+    columns = (USD.column(getattr(way, name) for way in ways) for name in ("horizon_usd", "npv_usd"))
     for way, *totals in zip(ways, *columns, strict=True):
         row, option = page.row(capital(term_text(way.key))), shipped_plan.planned(way.key)
         assert option is not None
         figures = [
-            *totals, money(way.run_usd if way.run_share_usd is None else way.run_share_usd),
-            money(way.horizon_usd_high).removeprefix("$"), days_text(way.calendar_days), percent(way.priced_share),
+            *totals, USD.text(way.run_usd if way.run_share_usd is None else way.run_share_usd),
+            USD.text(way.horizon_usd_high).removeprefix("$"), days_text(way.calendar_days), percent(way.priced_share),
             f"{way.usd_per_gpu_hour:.2f}",
         ]  # fmt: skip
         assert [figure for figure in figures if figure not in row] == []
@@ -202,7 +202,7 @@ def test_yearly_cash_adds_up_to_the_horizon(shipped_plan: Plan) -> None:
     """The sum at the corner of each cash flow table is the horizon's cost."""
     money_of = ledger(shipped_plan, PriceBook.open())
     for option in shipped_plan.options:
-        table = report_tables.cash_flow(money_of.cash_flow_rows(option.target))
+        table = report_tables.cash_flow(money_of.cash_flow_rows(option.target), USD)
         assert option.horizon_usd is not None
         assert table.rows[-1][-1].text == f"{option.horizon_usd:,.0f}"
 
@@ -213,7 +213,7 @@ def test_sensitivity_is_ordered_and_brackets_the_base(shipped_plan: Plan) -> Non
     option = shipped_plan.option("onprem")
     assert option is not None
     assert option.run_share_usd is not None
-    found = sensitivities(ledger(shipped_plan, book), book, "onprem")
+    found = sensitivities(ledger(shipped_plan, book), book, "onprem", USD)
     assert 5 <= len(found) <= 10
     assert all(entry.low_usd <= option.run_share_usd * (1 + 1e-12) for entry in found)
     assert all(entry.high_usd >= option.run_share_usd * (1 - 1e-12) for entry in found)
@@ -230,7 +230,7 @@ def test_sensitivity_to_installation_by_hand(shipped_plan: Plan) -> None:
     equipment = sum(line.usd_per_period or 0.0 for line in option.lines)
     economics = shipped_plan.economics
     share = option.calendar_days * 24 / (economics.horizon_months * economics.hours_per_month * economics.utilisation)
-    found = {entry.name: entry for entry in sensitivities(ledger(shipped_plan, book), book, "onprem")}
+    found = {entry.name: entry for entry in sensitivities(ledger(shipped_plan, book), book, "onprem", USD)}
     moved = found["installation"].high_usd - found["installation"].low_usd
     assert moved == pytest.approx(equipment * (parameter.high - parameter.low) * share)
 
@@ -238,7 +238,7 @@ def test_sensitivity_to_installation_by_hand(shipped_plan: Plan) -> None:
 def test_nothing_moves_a_cost_that_is_unknown(unpriced_plan: Plan) -> None:
     """An option without a price has no sensitivities."""
     book = PriceBook.open()
-    assert sensitivities(ledger(unpriced_plan, book), book, "aws") == ()
+    assert sensitivities(ledger(unpriced_plan, book), book, "aws", USD) == ()
 
 
 def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) -> None:
@@ -248,7 +248,7 @@ def test_the_ranking_is_that_of_the_comparison(shipped_plan: Plan, html: str) ->
     assert len(found.drawn) > len(shipped_plan.options)
     rows = [" ".join(" ".join(row).split()) for row in page.rows]
     figures = (
-        money_alike(getattr(entry, name) for entry in found.drawn)
+        USD.column(getattr(entry, name) for entry in found.drawn)
         for name in ("npv_usd_p10", "npv_usd_p50", "npv_usd_p90", "npv_usd_dearest_tenth", "regret_usd")
     )
     for entry, p10, p50, p90, dearest, regret in zip(found.drawn, *figures, strict=True):
@@ -274,7 +274,7 @@ def test_what_does_not_compete_stands_apart(shipped_plan: Plan, html: str) -> No
         if (cost.run_cash_usd or 0.0) < (cash.run_usd or 0.0) or (cost.npv_usd or 0.0) < (kept.npv_usd or 0.0)
     ]
     assert len(others) > len(apart) == len(rows) > 1
-    for row, cost, npv in zip(rows, apart, money_alike(cost.npv_usd for cost in apart), strict=True):
+    for row, cost, npv in zip(rows, apart, USD.column(cost.npv_usd for cost in apart), strict=True):
         assert row.startswith(f"{capital(term_text(cost.key))} {found.offers[cost.key].note}")
         assert npv in row
     below = {" ".join(row[0].split()) for row in Page(html.partition('<h2 id="breakeven">')[2]).rows if row}
@@ -288,15 +288,15 @@ def test_the_tornado_shows_the_widest_swings(shipped_plan: Plan, html: str) -> N
     places = [drawing.index(f">{input_words(entry.key)}</text>") for entry in found.swings[:8]]
     assert places == sorted(places)
     widest = found.swings[0]
-    assert f"P10: {money(widest.saving_usd_low)}" in drawing
-    assert f"P90: {money(widest.saving_usd_high)}" in drawing
+    assert f"P10: {USD.text(widest.saving_usd_low)}" in drawing
+    assert f"P90: {USD.text(widest.saving_usd_high)}" in drawing
     bars = re.findall(r'height="20" fill="([^"]*)"><title>[^<]*: (-?[0-9.,]+) million', drawing)
     assert {colour for colour, _ in bars} == {GAIN, LOSS}
     assert found.base_saving_usd is not None
     for colour, saved in bars:
         above = float(saved.replace(",", "")) - found.base_saving_usd / 1e6
         assert colour == (GAIN if above > 0 else LOSS) or abs(above) < 0.05
-    assert f"the upright line is {money(found.base_saving_usd)}" in html
+    assert f"the upright line is {USD.text(found.base_saving_usd)}" in html
 
 
 def test_owning_as_an_investment(shipped_plan: Plan, html: str) -> None:
@@ -305,7 +305,7 @@ def test_owning_as_an_investment(shipped_plan: Plan, html: str) -> None:
     section = html.partition('<h3 id="investment">Owning as an investment</h3>')[2].partition("<h3")[0]
     rows = [[" ".join(cell.split()) for cell in row] for row in Page(section).rows[1:]]
     assert len(rows) == len(found.returns)
-    saved = money_alike(entry.npv_usd for entry in found.returns)
+    saved = USD.column(entry.npv_usd for entry in found.returns)
     for row, entry, usd in zip(rows, found.returns, saved, strict=True):
         assert row[0].startswith(capital(term_text(entry.rented_key)))
         assert entry.irr_per_year is not None
@@ -323,7 +323,7 @@ def test_the_map_is_blue_where_owning_costs_less(shipped_plan: Plan, html: str) 
     wanted = {
         f"utilisation {percent(cell.utilisation)}, price of the rented nodes, of today's {percent(cell.cloud_price)}: "
         f"{words}": cell.saving_usd
-        for cell, words in zip(found.heat, money_alike(cell.saving_usd for cell in found.heat), strict=True)
+        for cell, words in zip(found.heat, USD.column(cell.saving_usd for cell in found.heat), strict=True)
     }
     assert f"saves in present value against {term_text(found.mapped_with)} by the share" in html
     assert {unescape(tip) for *_, tip in cells} == wanted.keys()
@@ -343,7 +343,7 @@ def test_tax_and_books_are_those_of_the_blueprint(shipped_plan: Plan) -> None:
     page = Page(html.partition('<h2 id="tax">')[2].partition("<h2")[0])
     rows = {" ".join(row[0].split()): [" ".join(cell.split()) for cell in row[1:]] for row in page.rows}
     mine = next(entry for entry in found.taxed.options if entry.key == "onprem")
-    assert rows["On premises"][:2] == [money(mine.npv_before_tax_usd), money(mine.npv_after_tax_usd)]
+    assert rows["On premises"][:2] == [USD.text(mine.npv_before_tax_usd), USD.text(mine.npv_after_tax_usd)]
     assert mine.npv_after_tax_usd < mine.npv_before_tax_usd
     assert mine.opex_usd + mine.depreciation_usd + mine.loss_on_disposal_usd == pytest.approx(mine.before_tax_usd)
     first, second = found.taxed.books[:2]
@@ -352,7 +352,7 @@ def test_tax_and_books_are_those_of_the_blueprint(shipped_plan: Plan) -> None:
     told = " ".join(page.pieces)
     assert "Tax of 21 % on income; purchases are written off MACRS over 5 years." in told
     assert found.taxed.financed is not None
-    assert f"With a loan of {money(found.taxed.financed.financed_usd)}" in told
+    assert f"With a loan of {USD.text(found.taxed.financed.financed_usd)}" in told
 
 
 def test_chance_and_carbon_are_those_of_the_comparison(shipped_plan: Plan) -> None:
@@ -367,7 +367,7 @@ def test_chance_and_carbon_are_those_of_the_comparison(shipped_plan: Plan) -> No
         mine.npv_after_tax_usd_p10, mine.npv_after_tax_usd_p50, mine.npv_after_tax_usd_p90,
         mine.npv_after_tax_usd_dearest_tenth,
     )  # fmt: skip
-    wanted = " ".join(map(money, after))
+    wanted = " ".join(map(USD.text, after))
     assert any(row.startswith(f"On premises {wanted}") for row in rows)
     assert mine.npv_after_tax_usd_p50 is not None
     assert mine.npv_usd_p50 is not None
@@ -389,7 +389,7 @@ def test_the_answer_names_a_contract_that_costs_less(html: str) -> None:
     assert best.key == "coreweave/on_demand/contract" == plan.recommended_horizon_key
     answer = _answer(report_html(plan, found))
     assert term_text(best.key) in answer
-    assert money(best.npv_usd) in answer
+    assert USD.text(best.npv_usd) in answer
 
 
 def _answer(html: str) -> str:
@@ -401,8 +401,7 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
     """All money is told in the report's currency, in tables, charts and sentences, with the rate."""
     euro = Currency(code="EUR", usd=1.25, day="2026-10-01", source="ECB <b>")
     found = finances(shipped_plan, PriceBook.open(), draws=10, seed=SEED)
-    with told_in(euro):
-        told_html = report_html(shipped_plan, found)
+    told_html = report_html(shipped_plan, found, money=MoneyFormat(currency=euro))
     page = Page(told_html)
     assert "All money in" not in html
     assert "$" not in told_html
@@ -426,7 +425,7 @@ def test_totals_in_another_currency(shipped_plan: Plan, html: str) -> None:
 def test_the_report_says_what_its_answer_rests_on(shipped_plan: Plan, html: str) -> None:
     """Right below the answer, in the words of every other output."""
     said = " ".join(" ".join(Page(html).pieces).split())
-    for line in basis_lines(shipped_plan):
+    for line in basis_lines(shipped_plan, USD):
         assert line[1:] in said
 
 
@@ -475,10 +474,10 @@ def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Pl
     assert kept is not None
     assert tiles.count("<li>") == 4
     # The horizon is the present value of the answer.
-    cash = money_span(run.run_usd_low or 0.0, run.run_usd_high or 0.0)
-    present = money_span(kept.npv_usd_low or 0.0, kept.npv_usd_high or 0.0)
+    cash = USD.span(run.run_usd_low or 0.0, run.run_usd_high or 0.0)
+    present = USD.span(kept.npv_usd_low or 0.0, kept.npv_usd_high or 0.0)
     for usd, band in ((run.run_usd, cash), (kept.npv_usd, present)):
-        assert f"<strong>{money(usd)}</strong><span>{band}</span>" in tiles
+        assert f"<strong>{USD.text(usd)}</strong><span>{band}</span>" in tiles
     pair = next(entry for entry in shipped_plan.breakevens if entry.rented_key.partition("/")[0] == run.target)
     assert pair.months is not None
     assert f"month {pair.months:.0f}" in tiles
@@ -490,13 +489,14 @@ def test_the_chart_leads_to_the_total_of_the_figures(shipped_plan: Plan, html: s
     assert kept is not None
     assert kept.capex_usd
     tiles = html.partition('class="figures"')[2].partition("</ul>")[0]
-    assert f"{money(kept.horizon_usd)} paid net of resale, {money(kept.capex_usd)} at the start" in tiles
+    assert f"{USD.text(kept.horizon_usd)} paid net of resale, {USD.text(kept.capex_usd)} at the start" in tiles
     flow = ledger(shipped_plan, PriceBook.open())
     sale = -sum(row.usd for row in flow.cash_flow_rows(kept.target) if row.category == "resale")
     paid = [point.usd for point in flow.cumulative() if point.key == kept.target][-1]
     assert paid - sale == pytest.approx(kept.horizon_usd, rel=1e-9)
     caption = html.partition("<figcaption>")[2].partition("</figcaption>")[0]
-    words = f"{money(paid)} paid, less {money(sale)} for the sale of the equipment, are the {money(kept.horizon_usd)}"
+    whole = USD.text(kept.horizon_usd)
+    words = f"{USD.text(paid)} paid, less {USD.text(sale)} for the sale of the equipment, are the {whole}"
     assert f"On premises: {words} of the totals." in caption
     assert caption.count(" paid, less ") == 1
 

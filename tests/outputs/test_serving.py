@@ -8,7 +8,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.resolve import Resolved, resolve
-from clusterwright.outputs.deliverables import cloud_files, onprem_files
+from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.serving.report import cluster_table
@@ -17,7 +17,8 @@ from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option
 from clusterwright.plan.serving.record import ServingPlan, serving_plan
-from tests.opened import report_html
+from clusterwright.plan.text.money import USD
+from tests.opened import report_html, target_files
 from tests.outputs.test_any_kind import WORD_OF_TRAINING
 
 FACTS = Facts.open()
@@ -34,7 +35,7 @@ def plan() -> ServingPlan:
 
 def test_the_section_on_the_cluster_has_replicas_latencies_and_tokens(plan: ServingPlan) -> None:
     """Each target has a row with the figures of its option; prices per million tokens are those of the plan."""
-    table = cluster_table(plan)
+    table = cluster_table(plan, USD)
     assert len(table.rows) == len(plan.options)
     for row, option in zip(table.rows, plan.options, strict=True):
         cells = dict(zip(table.columns, row, strict=True))
@@ -63,7 +64,7 @@ def test_nothing_that_is_built_for_a_service_speaks_of_training_or_counts_its_da
     """A service never ends, so no table has a column of days; no page, program or configuration says training."""
     written = {f"{one.target}/{name}": file for one in plan.options for name, file in _project(plan, one).items()}
     pages = {name: file.content.decode("utf-8", "ignore") for name, file in written.items()}
-    pages |= {"README.md": readme(plan), "comparison": comparison_markdown(plan), "report": report_html(plan)}
+    pages |= {"README.md": readme(plan, USD), "comparison": comparison_markdown(plan, USD), "report": report_html(plan)}
     pages["report"] = re.sub(r"(?s)<style>.*?</style>", "", pages["report"])
     spoken = {name: WORD_OF_TRAINING.findall(text) for name, text in pages.items()}
     assert {name: words for name, words in spoken.items() if words} == {}
@@ -73,13 +74,12 @@ def test_nothing_that_is_built_for_a_service_speaks_of_training_or_counts_its_da
 
 
 def _project(plan: ServingPlan, option: Option) -> dict[str, File]:
-    made = onprem_files if option.target == "onprem" else cloud_files
-    return made(plan, option, FACTS.catalogue)
+    return target_files(plan, option, FACTS.catalogue)
 
 
 def test_the_readme_says_which_replicas_and_goals(plan: ServingPlan) -> None:
     """Its reasons name replicas and latencies with their bands, and the goals that sizes had to meet."""
-    text = readme(plan)
+    text = readme(plan, USD)
     assert "of the cluster sizes that meet the goals (first token" in text
     assert f"{plan.options[0].replicas:,} replicas" in text
     assert "a month of service" in text
@@ -87,7 +87,7 @@ def test_the_readme_says_which_replicas_and_goals(plan: ServingPlan) -> None:
 
 def test_a_clouds_stack_says_what_it_serves_with(plan: ServingPlan) -> None:
     """The project's page names the replicas; no files of a job that trains are beside it."""
-    written = cloud_files(plan, plan.options[0], FACTS.catalogue)
+    written = cloud_files(plan, plan.options[0], FACTS.catalogue, USD)
     page = written["README.md"].content.decode()
     assert f"{plan.options[0].replicas:,} replicas" in page
     assert re.search(r"One month costs \$[\d,]+", page)

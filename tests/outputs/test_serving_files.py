@@ -21,10 +21,10 @@ from ruamel.yaml import YAML
 from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
-from clusterwright.outputs.deliverables import cloud_files, onprem_files
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.serving.files import fewest_replicas
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
+from tests.opened import target_files
 from tests.outputs.custom_resources import custom_fault, custom_kinds, pod_templates, unrestricted
 
 DIGEST = f"@sha256:{'0123456789abcdef' * 4}"
@@ -54,7 +54,7 @@ class Written:
         plan = plan_of(path, [f"targets.{target}.scheduler=kubernetes", *values], target)
         self.plan: ServingPlan = serving_plan(plan)
         self.option: ServingOption = serving_option(plan.options[0])
-        files = (onprem_files if target == "onprem" else cloud_files)(plan, plan.options[0], load())
+        files = target_files(plan, plan.options[0], load())
         at = "kubernetes/serving/" if target == "onprem" else "serving/"
         self.files: dict[str, File] = {
             name.removeprefix(at): file for name, file in files.items() if name.startswith(at)

@@ -32,6 +32,7 @@ from clusterwright.plan.decide import decide
 from clusterwright.plan.deployment import AzureExistingIds, StateBackend
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import USD
 
 ROOT = assets.root()
 STACKS_PYTHON = Path(os.environ.get("CLUSTERWRIGHT_STACKS_VENV", ROOT / ".venv-stacks")) / "bin" / "python"
@@ -240,7 +241,7 @@ def test_what_the_owner_has_to_choose_is_left_out() -> None:
     values = {"gcp:project": "p", "gcp-gpu-nodes:nodeType": {"image": "x:latest", "cpus": 8}, "a:zone": "z"}
     assert without(values, ["nodeType.image", "gcp:project"]) == {"gcp-gpu-nodes:nodeType": {"cpus": 8}, "a:zone": "z"}
     plan = plan_for("azure", "slurm", "Standard_ND96isr_H100_v5")
-    files = stack_files(plan, plan.options[0], load())
+    files = stack_files(plan, plan.options[0], load(), USD)
     assert not [name for name, file in files.items() if name.endswith("small.yaml") and b":latest" in file.content]
 
 
@@ -322,7 +323,7 @@ def test_budget_is_the_monthly_bill_with_a_margin() -> None:
 def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None:
     """The project holds three layers with their configuration, and the node scripts, which are programs."""
     plan = plan_for(cloud, scheduler, INSTANCES[cloud][2])
-    files = stack_files(plan, plan.options[0], load())
+    files = stack_files(plan, plan.options[0], load(), USD)
     entries = asked(cloud, scheduler, INSTANCES[cloud][2])
     for layer, values in written(cloud, scheduler, INSTANCES[cloud][2]).items():
         assert {f"{layer}/Pulumi.yaml", f"{layer}/__main__.py"} <= files.keys()
@@ -357,7 +358,7 @@ def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None
 def test_nothing_of_the_project_names_its_maker(cloud: str, scheduler: str) -> None:
     """A project is the user's: its README says who wrote it, its workflow runs it on changes; nothing else does."""
     plan = plan_for(cloud, scheduler, INSTANCES[cloud][2])
-    files = cloud_files(plan, plan.options[0], load())
+    files = cloud_files(plan, plan.options[0], load(), USD)
     naming = {
         name
         for name, file in files.items()
@@ -371,7 +372,7 @@ def test_readme_says_what_to_do(cloud: str, scheduler: str, instance: str) -> No
     """The README names counts and prices, asks for what is missing, and says how to stop paying."""
     plan = plan_for(cloud, scheduler, instance)
     option = plan.options[0]
-    files = stack_files(plan, option, load())
+    files = stack_files(plan, option, load(), USD)
     readme = _text(files["README.md"])
     assert f"{option.nodes:,} × {instance}" in readme
     assert all(line.line.item in readme for line in option.lines)
@@ -397,7 +398,7 @@ def test_machines_of_slurm_learn_what_jobs_run_in(cloud: str, scheduler: str) ->
     """The layers with machines get the blueprint's environment; Kubernetes, whose pods bring their own, gets none."""
     plan = plan_for(cloud, scheduler, INSTANCES[cloud][1])
     jobs = replace(plan.cluster.jobs, environment="modules", modules=("cuda/12.8", "torch/2.8"))
-    files = stack_files(replace(plan, cluster=replace(plan.cluster, jobs=jobs)), plan.options[0], load())
+    files = stack_files(replace(plan, cluster=replace(plan.cluster, jobs=jobs)), plan.options[0], load(), USD)
     found = {}
     for name, file in files.items():
         layer = name.partition("/")[0]
@@ -414,7 +415,7 @@ def test_machines_of_slurm_learn_what_jobs_run_in(cloud: str, scheduler: str) ->
 def test_readme_uses_outputs_that_the_programs_have(cloud: str, scheduler: str) -> None:
     """Every `pulumi stack output` of the README and of the shell programs is exported by its layer."""
     plan = plan_for(cloud, scheduler, INSTANCES[cloud][1])
-    files = stack_files(plan, plan.options[0], load())
+    files = stack_files(plan, plan.options[0], load(), USD)
     exported = {
         layer: set(re.findall(r'pulumi\.export\(\s*"(\w+)"', _text(files[f"{layer}/__main__.py"]))) for layer in LAYERS
     }
@@ -428,7 +429,7 @@ def test_readme_uses_outputs_that_the_programs_have(cloud: str, scheduler: str) 
 def test_comments_in_code_are_not_made_headings() -> None:
     """The stacks' own pages follow one heading deeper, and their shell comments stay comments."""
     plan = plan_for("aws", "slurm", "p5.48xlarge")
-    readme = _text(stack_files(plan, plan.options[0], load())["README.md"])
+    readme = _text(stack_files(plan, plan.options[0], load(), USD)["README.md"])
     own_page = (ROOT / "stacks" / "aws" / "base" / "README.md").read_text()
     title, _, _ = own_page.partition("\n")
     assert f"\n#{title}\n" in readme
@@ -446,8 +447,8 @@ def test_state_is_kept_where_the_blueprint_says(cloud: str) -> None:
     backend = StateBackend(
         url="https://api.pulumi.com", organization="my-company", secrets_provider="awskms://alias/state"
     )
-    files = stack_files(plan, replace(plan.options[0], state=backend), load())
-    plain = stack_files(plan, plan.options[0], load())
+    files = stack_files(plan, replace(plan.options[0], state=backend), load(), USD)
+    plain = stack_files(plan, plan.options[0], load(), USD)
     name = f"small-{plan.options[0].region}"
     for layer in LAYERS:
         project = YAML(typ="safe").load(files[f"{layer}/Pulumi.yaml"].content)
@@ -483,7 +484,7 @@ def test_owned_hardware_has_no_project() -> None:
     assert isinstance(resolved, Resolved)
     plan = decide(blueprint, resolved, Facts.open())
     with pytest.raises(InputError, match="no Pulumi project"):
-        stack_files(plan, plan.options[0], catalogue)
+        stack_files(plan, plan.options[0], catalogue, USD)
 
 
 def _text(file: File) -> str:

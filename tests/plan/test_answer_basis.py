@@ -17,6 +17,7 @@ from clusterwright.plan.basis import Basis
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.tco.engine import Ledger
@@ -49,7 +50,7 @@ def test_shares_add_up_and_are_those_of_the_cash_flow() -> None:
 
 def test_owning_at_half_documented_is_called_indicative() -> None:
     """Where the recommended way is priced by half, the answer says so; where it is priced whole, nothing is said."""
-    text = " ".join(plan_text(shipped(), SHIPPED).split())
+    text = " ".join(plan_text(shipped(), SHIPPED, money=USD).split())
     assert "a run, indicative (52 % documented)" in text
     assert text.count(", indicative (") == 1
 
@@ -75,7 +76,7 @@ def test_the_share_of_old_dollars_is_that_of_the_lines(monkeypatch: pytest.Monke
         assert bool(old) == (share > 0)
     share = of(plan, "onprem")[1].old_share
     said = f"{share:.0%}".replace("%", " %") + " by documents last seen more than a year before 2026-10-16"
-    assert said in " ".join(basis_lines(plan))
+    assert said in " ".join(basis_lines(plan, USD))
     monkeypatch.setattr("clusterwright.plan.answer_basis.OLD_DAYS", -1)
     loaded = load(SHIPPED)
     anew = decided(loaded, loaded, Facts.open()).plan
@@ -102,7 +103,7 @@ def test_the_basis_is_that_of_the_recommended_way() -> None:
     block = plan.alternative(plan.recommended_key)
     assert block is not None
     assert block.key == "aws/capacity_block"
-    first, second, half = basis_lines(plan)
+    first, second, half = basis_lines(plan, USD)
     assert first.startswith("dollars of AWS, capacity block: 100 % list price; ")
     assert second.startswith("dollars of on premises: ")
     assert "AWS, capacity block $19.3 M; " in half
@@ -190,10 +191,10 @@ def test_prices_are_valid_as_long_as_the_blueprint_says() -> None:
     basis = of(shipped(), "onprem")[1]
     oldest = dt.date.fromisoformat(basis.oldest_price)
     assert basis.valid_until == (oldest + dt.timedelta(days=180)).isoformat()
-    assert f"out of date since {basis.valid_until}" in " ".join(basis_lines(shipped()))
+    assert f"out of date since {basis.valid_until}" in " ".join(basis_lines(shipped(), USD))
     trusted = shipped("economics.max_price_age=6 years")
-    assert "out of date" not in " ".join(basis_lines(trusted))
-    assert f"valid until {of(trusted, 'onprem')[1].valid_until}" in " ".join(basis_lines(trusted))
+    assert "out of date" not in " ".join(basis_lines(trusted, USD))
+    assert f"valid until {of(trusted, 'onprem')[1].valid_until}" in " ".join(basis_lines(trusted, USD))
 
 
 def test_freight_and_the_like_are_counted_or_named() -> None:
@@ -211,10 +212,10 @@ def test_freight_and_the_like_are_counted_or_named() -> None:
 def test_every_output_says_the_same() -> None:
     """Plan, comparison, Markdown and the folder's README have the same sentences, JSON the same record."""
     plan = shipped()
-    lines = basis_lines(plan)
+    lines = basis_lines(plan, USD)
     assert len(lines) == 3
-    plain = [" ".join(text.split()) for text in (plan_text(plan, SHIPPED), comparison_text(plan))]
-    marked = [text.replace("\\", "") for text in (comparison_markdown(plan), readme(plan))]
+    plain = [" ".join(text.split()) for text in (plan_text(plan, SHIPPED, money=USD), comparison_text(plan, USD))]
+    marked = [text.replace("\\", "") for text in (comparison_markdown(plan, USD), readme(plan, USD))]
     for line in lines:
         assert all(line.replace(" ", "") in text.replace(" ", "") for text in plain), line
         assert all(line[1:] in text for text in marked), line
@@ -227,5 +228,5 @@ def test_every_output_says_the_same() -> None:
 def test_a_plan_of_an_older_version_says_nothing_of_it() -> None:
     """No basis is known of a plan that was written without."""
     old = replace(shipped(), ranking=tuple(replace(way, basis=None) for way in shipped().ranking))
-    assert basis_lines(old) == ()
-    assert "Basis" not in plan_text(old, SHIPPED)
+    assert basis_lines(old, USD) == ()
+    assert "Basis" not in plan_text(old, SHIPPED, money=USD)

@@ -18,6 +18,7 @@ from clusterwright.finance.finances import finances
 from clusterwright.interface.documents import comparison_document, ranking_document
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
+from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
 from tests.opened import explanations
 from tests.plan.drawing import plan_of_images
@@ -52,9 +53,9 @@ def test_nothing_of_training_is_in_plan_comparison_and_explanations(plan: Plan) 
     money = finances(plan, PriceBook.open(), draws=100, seed=1, everything=True)
     written = {
         "plan.json": dumps(plan),
-        "plan": plan_text(plan, Path("pictures.yaml")),
+        "plan": plan_text(plan, Path("pictures.yaml"), money=USD),
         "compare.json": f"{comparison_document(plan)} {ranking_document(plan, money)}",
-        "compare": "\n".join([comparison_text(plan), *ranking_lines(plan, money)]),
+        "compare": "\n".join([comparison_text(plan, USD), *ranking_lines(plan, money, money=USD)]),
         "explain": str([explanations(plan, option.target) for option in plan.options]),
     }
     facts = [text for entry in plan.parameters for text in (entry.reason, entry.source)]
@@ -67,7 +68,11 @@ def test_nothing_of_training_is_in_plan_comparison_and_explanations(plan: Plan) 
 def test_the_unit_of_work_is_what_the_kind_calls_it(plan: Plan) -> None:
     """Tables, sentences and explanations say image where those of training say run."""
     money = finances(plan, PriceBook.open(), draws=100, seed=1, everything=True)
-    told = [plan_text(plan, Path("pictures.yaml")), comparison_text(plan), "\n".join(ranking_lines(plan, money))]
+    told = [
+        plan_text(plan, Path("pictures.yaml"), money=USD),
+        comparison_text(plan, USD),
+        "\n".join(ranking_lines(plan, money, money=USD)),
+    ]
     explained = {entry.number: entry for entry in explanations(plan, "aws")}
     for text in told:
         assert "this image" in text.replace("\n", " "), text
@@ -84,9 +89,9 @@ def test_finance_and_differences_call_it_so_too(plan: Plan) -> None:
     found = differences(plan, other, ("before", "after"))
     unit = plan.workload.unit
     told = [
-        finance_text(plan, money),
-        plain_text(found, Causes(), unit),
-        markdown_text(found, Causes(), unit),
+        finance_text(plan, money, USD),
+        plain_text(found, Causes(), unit, USD),
+        markdown_text(found, Causes(), unit, USD),
     ]
     for text in told:
         assert re.findall(r"(?i)\b(?:this|a|of) runs?\b|training|\bmfu\b|PFLOP|tokens", text) == []

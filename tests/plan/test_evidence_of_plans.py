@@ -7,6 +7,7 @@ import pytest
 
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.plan.record import TrainingPlan
+from clusterwright.plan.text.money import USD
 
 from .examples import shipped
 
@@ -27,7 +28,7 @@ def test_a_measured_framework_narrows_the_band() -> None:
     assert _spread(named) < _spread(unnamed)
     assert _spread(shipped(*_AWS, 'workload.framework=""')) == _spread(unnamed)
     assert not [finding for finding in named.warnings if finding.id.startswith("EVD")]
-    assert "300 B tokens under NeMo 26.02 · bf16" in plan_text(named, Path("train.yaml"))
+    assert "300 B tokens under NeMo 26.02 · bf16" in plan_text(named, Path("train.yaml"), money=USD)
     assert named.workload.framework == "NeMo 26.02"
 
 

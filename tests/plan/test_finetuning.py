@@ -26,6 +26,7 @@ from clusterwright.plan.finetuning.record import (
     finetuning_option,
     finetuning_plan,
 )
+from clusterwright.plan.text.money import USD
 from clusterwright.sizing.finetuning.configuration import EVERY_MATRIX, QLORA_FORMATS
 from clusterwright.sizing.finetuning.job import FinetuneSize
 from clusterwright.sizing.finetuning.memory import WEIGHT_BYTES
@@ -306,7 +307,7 @@ def test_a_plan_is_read_back_as_it_was_written() -> None:
 def test_answer_and_comparison_tell_layout_memory_and_dollars(tmp_path: Any) -> None:  # noqa: ANN401 - a path
     """The answer names layout, probability of fit, rate, result and a month; the comparison the runs."""
     plan = _plan("economics.runs_per_month=4")
-    text = plan_text(plan, tmp_path / "tune.yaml", details=True)
+    text = plan_text(plan, tmp_path / "tune.yaml", details=True, money=USD)
     for word in (
         "LoRA r 16",
         "fits with",
@@ -317,7 +318,7 @@ def test_answer_and_comparison_tell_layout_memory_and_dollars(tmp_path: Any) -> 
         "Memory",
     ):
         assert word in text
-    assert "runs" in comparison_text(plan)
+    assert "runs" in comparison_text(plan, USD)
 
 
 def test_plans_of_other_kinds_do_not_fine_tune() -> None:

@@ -22,6 +22,7 @@ from clusterwright.plan.hybrids import financings
 from clusterwright.plan.owned import design as owned_design
 from clusterwright.plan.owned.cost import _IDLE, _LOAD, _check_draw
 from clusterwright.plan.target_network import node_as_asked
+from clusterwright.plan.text.money import USD
 from clusterwright.plan.ways import _alternative
 from clusterwright.plan.without_effect import _services, _storage
 from clusterwright.sizing.training.practice import LEAN, STANDARD
@@ -363,7 +364,7 @@ def test_breakeven_is_between_the_months_that_both_have() -> None:
     pair = stand_in(
         owned_key="own", rented_key="rent", months=2.6667, months_low=None, months_high=None, utilisation=None
     )
-    found = _explanation(pair, "breakeven", paid)
+    found = _explanation(pair, "breakeven", paid, USD)
     assert found.equation[1].startswith("2 + (3 - 2) × ")
 
 

@@ -9,6 +9,7 @@ from clusterwright.errors import RuleError
 from clusterwright.explain.explanation import find
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.text.money import USD
 from clusterwright.plan.text.words import hardware_lines
 from tests.opened import explanations
 
@@ -78,7 +79,7 @@ def test_what_is_not_chosen_has_a_reason() -> None:
     assert "no price of GPU node g7e.48xlarge" in reasons["g7e.48xlarge"]
     assert "is not known" in reasons["g6.xlarge"]
     assert reasons["g6.16xlarge"] == "misses the goal"
-    assert "3 without a price, a fact or enough speed" in hardware_lines(plan)[0]
+    assert "3 without a price, a fact or enough speed" in hardware_lines(plan, USD)[0]
 
 
 def test_where_none_meets_the_goal_the_fastest_is_shown() -> None:

@@ -16,6 +16,7 @@ from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.record import HostedOffer, ServingPlan, serving_plan
+from clusterwright.plan.text.money import USD
 from clusterwright.pricing.hosted import ON_DEMAND, hosted_models, hosted_names, token_prices
 from clusterwright.sizing.serving.service import Lengths
 
@@ -62,7 +63,7 @@ def test_hosted_models_are_no_way_to_do_the_work() -> None:
     assert plan.options == without.options
     assert plan.recommended_key == without.recommended_key
     assert without.hosted == ()
-    text = " ".join(plan_text(plan, Path("chat.yaml")).split())
+    text = " ".join(plan_text(plan, Path("chat.yaml"), money=USD).split())
     assert "they need no stack" in text
     assert "managed endpoint managed unknown" in text
     assert loads(dumps(plan)) == plan

@@ -9,6 +9,7 @@ from clusterwright.cli.render.answer import plan_text
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.near_misses import near_miss_lines, near_misses
+from clusterwright.plan.text.money import USD
 from clusterwright.sizing.records.point import SizedPoint
 
 from .examples import SHIPPED, shipped
@@ -54,6 +55,6 @@ def test_every_output_says_so() -> None:
     assert miss.nodes < option.nodes
     assert miss.late_days == pytest.approx(miss.calendar_days_high - goal_days)
     assert f": {option.nodes} nodes chosen, {miss.nodes} miss by" in lines[0]
-    for text in (plan_text(plan, SHIPPED), readme(plan)):
+    for text in (plan_text(plan, SHIPPED, money=USD), readme(plan, USD)):
         assert all(" ".join(line.split()) in " ".join(text.split()) for line in lines)
     assert loads(dumps(plan)).options[index].near_misses == option.near_misses

@@ -8,6 +8,7 @@ import pytest
 from clusterwright.outputs.report.tables import Sources, prices
 from clusterwright.plan.price_age import age_days, old_prices
 from clusterwright.plan.record import Option
+from clusterwright.plan.text.money import USD
 from tests.plan.examples import shipped
 
 AS_OF = dt.date(2026, 10, 16)
@@ -73,5 +74,5 @@ def test_the_bill_shows_the_age_of_every_documented_price() -> None:
     """Days from the last time that the document showed the price to the plan's day; none where nothing is dated."""
     option = seen_on("2026-10-15", "2024-10-16", None)
     assert [age_days(line, AS_OF) for line in option.lines] == [1, 730, None]
-    shown = prices(option, Sources(), AS_OF.isoformat())
+    shown = prices(option, Sources(), AS_OF.isoformat(), USD)
     assert [row[6].detail for row in shown.rows] == ["1 day old", "730 days old", ""]

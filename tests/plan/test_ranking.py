@@ -28,7 +28,7 @@ from clusterwright.outputs.report.tables import Sources, comparison
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import USD
 from clusterwright.plan.text.ranking import again_text, comparable, main_ways, paper_title, paper_ways
 from clusterwright.plan.text.words import answer_lines, band_text, capital, term_text
 from clusterwright.pricing.book import PriceBook
@@ -140,7 +140,7 @@ def _shown_tables_decide(plan: Plan) -> None:
     answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if answer is None or kept is None:
         return
-    ranked = plan_text(plan, Path("blueprint.yaml")).split(paper_title(plan))[0]
+    ranked = plan_text(plan, Path("blueprint.yaml"), money=USD).split(paper_title(plan))[0]
     asked = plan.workload.unit.asked
     assert _least(_text_column(ranked, asked, asked=asked), answer.run_usd)
     assert _least(_text_column(ranked, "NPV", asked=asked), kept.npv_usd)
@@ -148,15 +148,15 @@ def _shown_tables_decide(plan: Plan) -> None:
     for option in comparable(plan):
         assert option.run_usd is None or answer.run_usd is None or option.run_usd >= answer.run_usd * 0.999
         assert option.npv_usd is None or kept.npv_usd is None or option.npv_usd >= kept.npv_usd * 0.999
-    for text in (comparison_markdown(plan), readme(plan)):
+    for text in (comparison_markdown(plan, USD), readme(plan, USD)):
         ranked = text.split(paper_title(plan))[0]
         assert _least(_markdown_column(ranked, asked, asked=asked), answer.run_usd)
         assert _least(_markdown_column(ranked, "npv", asked=asked), kept.npv_usd)
-    table = comparison(plan, Sources())
+    table = comparison(plan, Sources(), USD)
     for title, usd in ((capital(asked), answer.run_usd), ("Present value", kept.npv_usd)):
         cells = [row[table.columns.index(title)].text for row in table.rows]
         assert _least([_usd(cell) for cell in cells], usd)
-    assert len(paper_table(plan).rows) == len(paper_ways(plan))
+    assert len(paper_table(plan, USD).rows) == len(paper_ways(plan))
     again = loads(dumps(plan))
     assert again.recommended_key == plan.recommended_key
     assert again.ranking == plan.ranking
@@ -230,7 +230,7 @@ def test_charges_beside_the_bill_are_in_the_options_as_in_the_ranking(of: Callab
 def test_what_work_costs_has_what_is_not_ranked_apart() -> None:
     """The least cash of the first table of `compare --finance` is the answer's; what undercuts it stands apart."""
     plan = plan_of()
-    text = finance_text(plan, finances(plan, PriceBook.open(), draws=10, seed=1, everything=True))
+    text = finance_text(plan, finances(plan, PriceBook.open(), draws=10, seed=1, everything=True), USD)
     ranked, paper = text.split(f"What work costs, {paper_title(plan).lower()}")
     ranked = ranked.partition("What work costs")[2]
     answer, spot = plan.alternative(plan.recommended_key), plan.alternative("azure/spot")
@@ -239,7 +239,7 @@ def test_what_work_costs_has_what_is_not_ranked_apart() -> None:
     assert _least(_text_column(f"  What work costs{ranked}", "this run"), answer.run_usd)
     assert term_text(spot.key) not in ranked
     assert f"{capital(term_text(spot.key))} " in paper
-    assert money(spot.run_usd) in paper
+    assert USD.text(spot.run_usd) in paper
 
 
 def test_bands_of_a_service_are_not_said_to_be_of_days() -> None:
@@ -252,7 +252,7 @@ def test_compare_has_what_is_ranked_and_what_is_not_apart() -> None:
     """The table of every way begins with the answers' least figures; the JSON has both lists."""
     plan = plan_of()
     found = finances(plan, PriceBook.open(), draws=10, seed=1, everything=True)
-    text = "\n".join(ranking_lines(plan, found))
+    text = "\n".join(ranking_lines(plan, found, money=USD))
     ranked, paper = text.split(f"  {paper_title(plan)}")
     answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     assert answer is not None
@@ -272,9 +272,9 @@ def test_every_ranked_row_says_how_it_is_planned_again() -> None:
     """Terminal with details, Markdown and report have the overrides of each ranked way; without, where they are."""
     plan = plan_of()
     found = finances(plan, PriceBook.open(), draws=10, seed=1, everything=True)
-    details = " ".join("\n".join(ranking_lines(plan, found, details=True)).split())
-    marked = " ".join(comparison_markdown(plan).replace("\\", "").split())
-    rows = {row[0].text: row[0].detail for row in again_table(plan).rows}
+    details = " ".join("\n".join(ranking_lines(plan, found, details=True, money=USD)).split())
+    marked = " ".join(comparison_markdown(plan, USD).replace("\\", "").split())
+    rows = {row[0].text: row[0].detail for row in again_table(plan, USD).rows}
     for way in plan.ranked:
         words = again_text(way)
         assert all(f"--set {value}" in words for value in way.set_values)
@@ -282,27 +282,27 @@ def test_every_ranked_row_says_how_it_is_planned_again() -> None:
         assert f"{term_text(way.key)} {words}" in details
         assert f"{term_text(way.key)}: {words}" in marked
         assert rows[capital(term_text(way.key))] == words
-    assert "--details: how to plan each row again" in "\n".join(ranking_lines(plan, found))
+    assert "--details: how to plan each row again" in "\n".join(ranking_lines(plan, found, money=USD))
 
 
 def test_the_first_page_names_the_quantities_of_the_answer() -> None:
     """A run that is paid whole has no band of two equal ends; the horizon is the present value of the answer."""
     plan = plan_of(LESS_SURE)
     found = finances(plan, PriceBook.open(), draws=10, seed=1)
-    run, horizon, payback, sure = figures(plan, found)
+    run, horizon, payback, sure = figures(plan, found, USD)
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     assert alone is not None
     assert kept is not None
-    assert (run.title, run.value) == ("One run, cash", money(alone.run_usd))
+    assert (run.title, run.value) == ("One run, cash", USD.text(alone.run_usd))
     assert run.band == "capacity block of 21 days, paid whole"
-    assert (horizon.title, horizon.value) == ("36 months, present value", money(kept.npv_usd))
-    assert f"{horizon.value} ({horizon.band}) in present value" in answer_lines(plan)[1]
-    assert f"{money(kept.horizon_usd)} paid" in horizon.of
+    assert (horizon.title, horizon.value) == ("36 months, present value", USD.text(kept.npv_usd))
+    assert f"{horizon.value} ({horizon.band}) in present value" in answer_lines(plan, USD)[1]
+    assert f"{USD.text(kept.horizon_usd)} paid" in horizon.of
     assert payback.of == "owning against AWS, on demand"
     assert sure.of == "on premises, of 10 draws"
     # Of what is paid by the hour, the days make the band.
     hourly = plan_of("targets.aws.capacity=on-demand")
-    first = figures(hourly, finances(hourly, PriceBook.open(), draws=10, seed=1))[0]
+    first = figures(hourly, finances(hourly, PriceBook.open(), draws=10, seed=1), USD)[0]
     assert " to " in first.band
 
 
@@ -406,7 +406,7 @@ def test_a_capacity_that_is_written_down_is_held() -> None:
 
 def test_the_price_on_demand_stands_beside_an_answer_that_is_not_on_demand() -> None:
     """The answer line has both."""
-    text = plan_text(plan_of(LESS_SURE), Path("blueprint.yaml"))
+    text = plan_text(plan_of(LESS_SURE), Path("blueprint.yaml"), money=USD)
     assert "$1.19 M ($1.31 M on demand" in " ".join(text.split())
     assert "capacity block of 21 days, paid whole" in " ".join(text.split())
 
@@ -419,10 +419,10 @@ def test_without_an_answer_nothing_is_called_cheaper_than_it() -> None:
     book = load_workbook(BytesIO(workbook_xlsx(plan, found)), data_only=True)
     sheet = "\n".join(str(row[0]) for row in book["Ranking"].iter_rows(values_only=True))
     shown = {
-        "plan": plan_text(plan, Path("blueprint.yaml")),
-        "compare": "\n".join(ranking_lines(plan, found)),
-        "Markdown": comparison_markdown(plan),
-        "README": readme(plan),
+        "plan": plan_text(plan, Path("blueprint.yaml"), money=USD),
+        "compare": "\n".join(ranking_lines(plan, found, money=USD)),
+        "Markdown": comparison_markdown(plan, USD),
+        "README": readme(plan, USD),
         "report": report_html(plan),
         "workbook": sheet,
     }
@@ -455,8 +455,8 @@ def test_a_way_within_the_band_of_the_horizons_answer_is_named_beside_it() -> No
     assert near.npv_usd is not None
     inside, outside, unknown = told(near.npv_usd), told(near.npv_usd * 0.999), told(None)
     assert inside.contender == near
-    assert f"{term_text(near.key)}, at {money(near.npv_usd)}, is within that band" in answer_lines(inside)[1]
+    assert f"{term_text(near.key)}, at {USD.text(near.npv_usd)}, is within that band" in answer_lines(inside, USD)[1]
     assert near in main_ways(inside)
     for apart in (outside, unknown):
         assert apart.contender is None
-        assert "within that band" not in answer_lines(apart)[1]
+        assert "within that band" not in answer_lines(apart, USD)[1]

@@ -23,7 +23,7 @@ from clusterwright.plan.candidates.hardware import _order, chosen_by_usd
 from clusterwright.plan.contracted import contract_key
 from clusterwright.plan.document import json_schema
 from clusterwright.plan.price_age import old_prices
-from clusterwright.plan.text.money import Currency, told_in, told_lines
+from clusterwright.plan.text.money import USD, Currency, MoneyFormat
 from clusterwright.plan.text.ranking import answers_text, paper_ways, reason_lines
 from clusterwright.plan.text.words import booking_text, layout_text, on_demand_text
 from clusterwright.sizing.records.job import Layout
@@ -136,9 +136,9 @@ def test_the_schema_of_a_plan_takes_no_other_field() -> None:
 
 def test_money_in_dollars_needs_no_word_about_its_currency() -> None:
     """Another currency is told with its rate."""
-    assert told_lines() == ()
-    with told_in(Currency(code="EUR", usd=1.08, day="2026-10-16", source="ECB")):
-        assert told_lines()[1].startswith("All money in EUR: 1 EUR = 1.08 USD on 2026-10-16")
+    assert USD.note == ()
+    euro = MoneyFormat(currency=Currency(code="EUR", usd=1.08, day="2026-10-16", source="ECB"))
+    assert euro.note[1].startswith("All money in EUR: 1 EUR = 1.08 USD on 2026-10-16")
 
 
 def _way(key: str, *, run: float | None, npv: float | None, ranked: bool = False) -> Any:  # noqa: ANN401 - as above
@@ -172,7 +172,7 @@ def test_what_undercuts_one_of_the_answers_is_cheaper_on_paper() -> None:
 def test_reasons_stand_with_cash_or_with_present_value() -> None:
     """A way without cash of a run is named with its present value, and said to be."""
     ways = [_way("aws/spot", run=1e6, npv=5e6), _way("aws/reserved_1y", run=None, npv=2e6)]
-    assert reason_lines(ways) == ["AWS, spot $1.00 M; AWS, reserved 1y $2.00 M NPV: why not"]
+    assert reason_lines(ways, USD) == ["AWS, spot $1.00 M; AWS, reserved 1y $2.00 M NPV: why not"]
 
 
 def test_what_is_booked_is_said_with_its_nodes_where_they_are_more() -> None:
@@ -187,11 +187,11 @@ def test_the_price_on_demand_stands_beside_another_term_alone() -> None:
     """An answer on demand says it once; where it is unknown nothing is said; other sizes are named."""
     same, block = _way("aws/on_demand", run=2e6, npv=1.0), _way("aws/capacity_block", run=1e6, npv=1.0)
     known, unknown = _record(alternative={same.key: same}.get), _record(alternative={}.get)
-    assert on_demand_text(known, block) == "$2.00 M on demand"
-    assert on_demand_text(known, same) == ""
-    assert on_demand_text(unknown, block) == ""
+    assert on_demand_text(known, block, USD) == "$2.00 M on demand"
+    assert on_demand_text(known, same, USD) == ""
+    assert on_demand_text(unknown, block, USD) == ""
     block.nodes = 8
-    assert on_demand_text(known, block) == "$2.00 M on demand with 4 nodes in 8.0 days"
+    assert on_demand_text(known, block, USD) == "$2.00 M on demand with 4 nodes in 8.0 days"
 
 
 def test_recomputed_layers_are_of_a_chunk_where_stages_have_chunks() -> None:

@@ -23,6 +23,7 @@ from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.job import service_of
 from clusterwright.plan.serving.record import Outcome, ServingOption, ServingPlan, serving_option, serving_plan
+from clusterwright.plan.text.money import USD
 from clusterwright.sizing.serving.calibration import load_calibration
 from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.search import replica_columns, request_mix, scaled_work, search
@@ -153,7 +154,7 @@ def test_a_plan_of_a_service_is_read_back_as_it_was_written() -> None:
 def test_answer_and_comparison_tell_replicas_latencies_and_dollars() -> None:
     """The text for a terminal has the numbers of the record, and calls the unit a month."""
     plan = _chat()
-    text = plan_text(plan, Path("chat.yaml"), details=True)
+    text = plan_text(plan, Path("chat.yaml"), details=True, money=USD)
     option = _aws(plan)
     assert f"{option.replicas} replicas and 1 spare" in text
     assert "per million output tokens" in text
@@ -162,7 +163,7 @@ def test_answer_and_comparison_tell_replicas_latencies_and_dollars() -> None:
     assert "months in 36 months: the service is always on" in " ".join(text.split())
     assert "first token 1 s, per token 50 ms" in " ".join(text.split())
     assert "a month of service" in " ".join(text.split())
-    assert "36 months" in comparison_text(plan)
+    assert "36 months" in comparison_text(plan, USD)
 
 
 def test_a_day_is_kept_for_its_peak_and_worked_for_its_requests() -> None:
@@ -338,7 +339,7 @@ def test_a_costly_confidence_that_nobody_asked_for_gives_way_to_even_odds() -> N
     assert (option.nodes, option.replicas) == (_aws(even).nodes, _aws(even).replicas)
     assert (option.confidence, option.sure_nodes, option.even_odds_nodes) == (0.5, sure.nodes, option.nodes)
     assert option.meets_goal
-    text = " ".join(plan_text(unset, Path("chat.yaml")).split())
+    text = " ".join(plan_text(unset, Path("chat.yaml"), money=USD).split())
     assert "at P95, even odds: the prediction is too uncertain for 90 % confidence" in text
     answer = text.split(" Answer ")[1].split(" Ranked ")[0]
     assert "even odds: the prediction is uncertain, 90 % confidence would take" in answer
@@ -382,7 +383,7 @@ def test_what_only_the_favourable_end_of_the_band_meets_is_uncertain() -> None:
             assert identities == {"SRV015"}
             assert 0.05 < option.probability < 0.5
             assert not option.meets_goal
-            text = " ".join(plan_text(plan, Path("chat.yaml")).split())
+            text = " ".join(plan_text(plan, Path("chat.yaml"), money=USD).split())
             assert "not possible" not in text.split(" Service ")[0]
             assert "uncertain: no layout reaches 90 % confidence" in text
         else:
@@ -413,7 +414,7 @@ def test_the_probability_of_an_option_is_printed_explained_and_in_the_plan() -> 
     said = f"{option.probability * 100:.0f} %"
     assert json.loads(dumps(plan))["options"][0]["probability"] == option.probability
     assert ("goals met", said) in option.key_figures
-    assert f"{said} probable that the goals are met" in plan_text(plan, Path("chat.yaml"))
+    assert f"{said} probable that the goals are met" in plan_text(plan, Path("chat.yaml"), money=USD)
     assert find(explanations(plan, "aws"), "goals_met").value == said
 
 
@@ -447,7 +448,7 @@ def test_rows_of_a_framework_of_ones_own_change_the_plan(tmp_path: Path, monkeyp
 
 def test_a_service_that_misses_its_goals_finishes_nothing() -> None:
     """The answer of a service without one speaks of goals, not of finishing in time."""
-    text = plan_text(_plan("goals.time_per_token=1 ms"), Path("chat.yaml"))
+    text = plan_text(_plan("goals.time_per_token=1 ms"), Path("chat.yaml"), money=USD)
     assert "no target meets the goals" in text
     assert "finish" not in text
 

@@ -17,6 +17,7 @@ from clusterwright.errors import InputError
 from clusterwright.interface.sweeping import Request, Space, space_of
 from clusterwright.outputs.drawing.service_chart import service_chart
 from clusterwright.plan.serving.record import Outcome
+from clusterwright.plan.text.money import USD
 from clusterwright.sweep.records import NotSized
 from clusterwright.sweep.services import SweptService, swept_services
 
@@ -47,7 +48,7 @@ def test_a_swept_node_type_has_the_size_of_the_plan() -> None:
 def test_three_answers_come_first_and_what_cannot_serve_is_said() -> None:
     """The cheapest rented, the fastest and the smallest; a TPU without eight-bit floats has its reason."""
     space, points, missing = _swept()
-    text = services_text(space.scenarios, points, missing, as_of=["2026-10-16"], every=False)
+    text = services_text(space.scenarios, points, missing, as_of=["2026-10-16"], every=False, money=USD)
     good = [point for point in points if point.outcome is Outcome.MET]
     cheapest = min(good, key=lambda point: point.month_usd or float("inf"))
     flat = " ".join(text.split())
@@ -110,7 +111,7 @@ def test_a_difference_of_services_has_replicas_percentiles_and_token_prices() ->
     assert changed["replicas"].before == whole.options[0].replicas
     assert changed["replicas"].after == half.options[0].replicas
     assert {"first_token_ms", "ms_per_token", "usd_per_million_output_tokens"} <= set(changed)
-    text = plain_text(found, Causes(), whole.workload.unit)
+    text = plain_text(found, Causes(), whole.workload.unit, USD)
     assert "replicas: " in text
     assert " ms → " in text
     assert "a million output tokens: $" in text

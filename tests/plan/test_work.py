@@ -16,6 +16,7 @@ from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
+from clusterwright.plan.text.money import USD
 from clusterwright.plan.work import equation, work_text
 from clusterwright.pricing.book import PriceBook
 
@@ -58,7 +59,12 @@ def test_the_printed_equation_gives_the_runs(tmp_path: Path, overrides: tuple[st
 def test_every_output_shows_where_the_runs_come_from(tmp_path: Path, given: tuple[str, ...]) -> None:
     """Plan, comparison, its Markdown and the folder's README have the equation."""
     plan = small(tmp_path, *given)
-    texts = (plan_text(plan, tmp_path), comparison_text(plan), comparison_markdown(plan), readme(plan))
+    texts = (
+        plan_text(plan, tmp_path, money=USD),
+        comparison_text(plan, USD),
+        comparison_markdown(plan, USD),
+        readme(plan, USD),
+    )
     for text in texts:
         assert work_text(plan).replace(" ", "") in text.replace("\\", "").replace(" ", "").replace("\n", "")
 

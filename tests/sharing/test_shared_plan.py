@@ -12,6 +12,7 @@ from clusterwright.cli.render.sharing import shared_text
 from clusterwright.errors import EXIT_RULE_FAILED, InputError
 from clusterwright.interface.sharing import SharedResult, plan_shared
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.text.money import USD
 from clusterwright.sharing.hours import cluster_nodes
 
 SHIPPED = assets.root() / "blueprints" / "serve-and-finetune.yaml"
@@ -49,7 +50,7 @@ def test_a_run_of_the_night_takes_no_node_more(cloud: SharedResult) -> None:
 
 def test_what_is_printed_has_every_figure(cloud: SharedResult, capsys: pytest.CaptureFixture[str]) -> None:
     """Text has the answer, a row for each target and workload; JSON has what was saved."""
-    text = shared_text(cloud.plan, str(SHIPPED))
+    text = shared_text(cloud.plan, str(SHIPPED), USD)
     assert "less than separate clusters" in text
     assert re.search(r"weekly +Sunday 00:00 to 05:00", text)
     document = sharing.document(cloud.plan)

@@ -31,6 +31,7 @@ from clusterwright.outputs.project.stack import declared_keys, stack_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Plan
+from clusterwright.plan.text.money import USD
 
 from .rules import CANARY
 
@@ -195,7 +196,7 @@ def write(case: Case, folder: Path, *, stack: str = STACK) -> None:
     plan = plan_for(case.cloud, case.instance)
     plan = replace(plan, cluster=replace(plan.cluster, name=case.cluster))
     option = replace(plan.options[0], nodes=case.nodes, scheduler=case.scheduler)
-    files = stack_files(plan, option, load())
+    files = stack_files(plan, option, load(), USD)
     written = stack_name(plan, option)
     for path, file in files.items():
         is_configuration = path.endswith(f"/Pulumi.{written}.yaml")

@@ -12,7 +12,7 @@ from clusterwright.explain.records import Explanation
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.near_misses import near_miss_lines
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.text.money import money, money_band, told, told_code, told_lines
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (
     BAND,
     NONE,
@@ -51,7 +51,13 @@ _GAPS = 5
 
 
 def plan_text(
-    plan: Plan, path: Path, set_values: Sequence[str] = (), *, written: bool = False, details: bool = False
+    plan: Plan,
+    path: Path,
+    set_values: Sequence[str] = (),
+    *,
+    money: MoneyFormat,
+    written: bool = False,
+    details: bool = False,
 ) -> str:
     """Return the plan for a terminal (colours only where the terminal shows them): answer, comparison, caveats.
 
@@ -61,39 +67,40 @@ def plan_text(
         set_values: overrides, which the next commands repeat.
         written: whether every file has just been written, so that `build` is no next command.
         details: also show layout, memory, what limits the step, and every assumption and omission.
+        money: how amounts are written.
     """
     parts = [
         *prose(_heading(plan), hanging=2),
         "",
-        *(_bold_text(line) for line in _block("Answer", *answer_lines(plan))),
+        *(_bold_text(line) for line in _block("Answer", *answer_lines(plan, money))),
         "",
-        _comparison(plan),
+        _comparison(plan, money),
         "",
-        *((*_block(shown_of(plan).title, *lines), "") if (lines := shown_of(plan).lines(plan)) else ()),
-        *shown_of(plan).table(plan),
-        *_not_ranked(plan),
+        *((*_block(shown_of(plan).title, *lines), "") if (lines := shown_of(plan).lines(plan, money)) else ()),
+        *shown_of(plan).table(plan, money),
+        *_not_ranked(plan, money),
         *(_block("Near misses", *lines) if (lines := near_miss_lines(plan)) else ()),
         *_breakevens(plan),
         *_block("Work", work_text(plan)),
-        *_block("Basis", *basis_lines(plan)),
-        *_block("Hardware", *hardware_lines(plan)),
+        *_block("Basis", *basis_lines(plan, money)),
+        *_block("Hardware", *hardware_lines(plan, money)),
         *(_block("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
         *_no_price(plan),
-        *_block("Currency", *told_lines()[1:]),
+        *_block("Currency", *money.note[1:]),
         *_findings(plan),
-        *(_details(plan) if details else _block("Caveats", caveats_line(plan), band_text(plan))),
+        *(_details(plan, money) if details else _block("Caveats", caveats_line(plan, money), band_text(plan))),
         *_next(plan, path, set_values, written=written),
     ]
     return "\n".join(parts)
 
 
-def _details(plan: Plan) -> list[str]:
+def _details(plan: Plan, money: MoneyFormat) -> list[str]:
     shown = plan.planned(plan.recommended_key) or plan.options[0]
     run = [row for title, lines in shown_of(plan).details(shown) for row in _block(title, *lines)]
     return [
         *run,
         *([""] if run else []),
-        *caveat_details(plan),
+        *caveat_details(plan, money),
         *prose(band_text(plan), indent=2),
         "",
     ]
@@ -142,7 +149,7 @@ def _bold_text(line: str) -> str:
     return line[:_INDENT] + bold(line[_INDENT:])
 
 
-def _comparison(plan: Plan) -> str:
+def _comparison(plan: Plan, money: MoneyFormat) -> str:
     """Return the ranked ways that a run can be done on, what is owned, and both answers."""
     unit, ways = plan.workload.unit, main_ways(plan)
     times = time_column(ways)
@@ -152,15 +159,15 @@ def _comparison(plan: Plan) -> str:
         *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
         Column(unit.asked, drop=0), Column(BAND, drop=4.4), Column(f"share of {unit.each}", drop=4.1),
         Column("NPV", drop=0), Column(BAND, drop=4.2), Column("buy now", drop=5),
-        Column(f"{told_code()}/GPU-h", drop=7), Column("priced", drop=9), Column("", "left", drop=0),
+        Column(f"{money.code}/GPU-h", drop=7), Column("priced", drop=9), Column("", "left", drop=0),
     ]  # fmt: skip
     if not ways:
         # Without an answer the sizes still stand.
         columns[0], ways = Column(paper_title(plan), "left"), paper_ways(plan)
-    return table(columns, (_row(plan, way, times) for way in ways))
+    return table(columns, (_row(plan, way, times, money) for way in ways))
 
 
-def _row(plan: Plan, way: Alternative, times: str) -> list[str]:
+def _row(plan: Plan, way: Alternative, times: str, money: MoneyFormat) -> list[str]:
     option = plan.planned(way.key)
     answers = answers_text(plan, way.key)
     return [
@@ -170,21 +177,21 @@ def _row(plan: Plan, way: Alternative, times: str) -> list[str]:
         f"{way.gpus:,}",
         *([] if plan.workload.unit.always_on else [time_of(way, times)]),
         *([NONE] * len(plan.options[0].key_figures) if option is None else (text for _, text in option.key_figures)),
-        cash_text(way),
-        span_text(way.run_usd, way.run_usd_low, way.run_usd_high),
-        share_text(way),
-        money(way.npv_usd),
-        span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
-        purchase_text(way),
-        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+        cash_text(way, money),
+        span_text(way.run_usd, way.run_usd_low, way.run_usd_high, money),
+        share_text(way, money),
+        money.text(way.npv_usd),
+        span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high, money),
+        purchase_text(way, money),
+        "unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):.2f}",
         percent(way.priced_share),
         f"◀ {answers}" if answers else "",
     ]
 
 
-def _not_ranked(plan: Plan) -> list[str]:
+def _not_ranked(plan: Plan, money: MoneyFormat) -> list[str]:
     ways = paper_ways(plan)
-    return [f"  {bold(paper_title(plan))}", *_block("", *reason_lines(ways)), ""] if ways else []
+    return [f"  {bold(paper_title(plan))}", *_block("", *reason_lines(ways, money)), ""] if ways else []
 
 
 def _breakevens(plan: Plan) -> list[str]:
@@ -215,19 +222,19 @@ def _findings(plan: Plan) -> list[str]:
     )
 
 
-def comparison_text(plan: Plan) -> str:
+def comparison_text(plan: Plan, money: MoneyFormat) -> str:
     """Return renting against owning for a terminal: totals, what they consist of, breakeven."""
     rows = []
     for option in comparable(plan):
-        parts = ", ".join(f"{entry.category} {money(entry.usd)}" for entry in option.horizon_breakdown[:5])
+        parts = ", ".join(f"{entry.category} {money.text(entry.usd)}" for entry in option.horizon_breakdown[:5])
         rows.append(
             [
                 f"{NAME_OF_TARGET[option.target]} {option.instance}",
-                cash_band_text(option),
-                share_text(option),
-                money_band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
-                money_band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
-                purchase_text(option),
+                cash_band_text(option, money),
+                share_text(option, money),
+                money.band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
+                money.band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
+                purchase_text(option, money),
                 percent(option.busy_fraction),
                 percent(option.horizon_priced_share),
                 parts,
@@ -247,7 +254,7 @@ def comparison_text(plan: Plan) -> str:
         "",
         table(columns, rows),
         *_block("", band_text(plan)),
-        *_block("Basis", *basis_lines(plan)),
+        *_block("Basis", *basis_lines(plan, money)),
         "",
         *_breakevens(plan),
         *_findings(plan),

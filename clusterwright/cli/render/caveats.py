@@ -6,12 +6,12 @@ from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.assumed_prices import ASSUMED, assumed_prices, documented_prices
 from clusterwright.plan.price_age import age_days
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.units import percent
 
 
-def caveats_line(plan: Plan) -> str:
+def caveats_line(plan: Plan, money: MoneyFormat) -> str:
     """Return how many prices are assumed and what they cost, how much is not counted, and the day of the prices."""
     assumed = assumed_prices(plan)
     values = sum(entry.basis == ASSUMED for entry in plan.parameters)
@@ -21,7 +21,7 @@ def caveats_line(plan: Plan) -> str:
         count = len({entry.line.line.sku for entry in assumed})
         said.append(
             f"{count} assumed price{'' if count == 1 else 's'}, the largest {largest.line.line.item} "
-            f"({NAME_OF_TARGET[largest.option.target]}, {money(largest.horizon_usd)})"
+            f"({NAME_OF_TARGET[largest.option.target]}, {money.text(largest.horizon_usd)})"
         )
     if values:
         said.append(f"{values} assumed values")
@@ -29,7 +29,7 @@ def caveats_line(plan: Plan) -> str:
     return f"{', '.join(said)}; prices as of {plan.as_of}: plan --details"
 
 
-def caveat_details(plan: Plan) -> list[str]:
+def caveat_details(plan: Plan, money: MoneyFormat) -> list[str]:
     """Return every assumed price, the age of every documented one, assumed values, and all that is not counted."""
     lines = []
     if assumed := assumed_prices(plan):
@@ -42,7 +42,9 @@ def caveat_details(plan: Plan) -> list[str]:
             unit = entry.line.unit_usd or 0.0
             ends = (entry.line.unit_usd_low, entry.line.unit_usd_high)
             shares = ["–" if end is None or not unit else percent(end / unit - 1, signed=True) for end in ends]
-            rows.append([entry.line.line.item, NAME_OF_TARGET[entry.option.target], money(entry.horizon_usd), *shares])
+            rows.append(
+                [entry.line.line.item, NAME_OF_TARGET[entry.option.target], money.text(entry.horizon_usd), *shares]
+            )
         lines += [table(columns, rows), ""]
     if documented := documented_prices(plan):
         columns = [
@@ -54,7 +56,9 @@ def caveat_details(plan: Plan) -> list[str]:
         for entry in documented:
             age = age_days(entry.line, as_of)
             aged = ["–", "–"] if age is None else [str(entry.line.last_seen), f"{age:,}"]
-            rows.append([entry.line.line.item, NAME_OF_TARGET[entry.option.target], money(entry.horizon_usd), *aged])
+            rows.append(
+                [entry.line.line.item, NAME_OF_TARGET[entry.option.target], money.text(entry.horizon_usd), *aged]
+            )
         lines += [table(columns, rows), ""]
     values = [entry for entry in plan.parameters if entry.basis == ASSUMED]
     if values:

@@ -4,7 +4,7 @@ from clusterwright.cli.render.text_table import prose, table
 from clusterwright.finance.chance_words import chance_sentences
 from clusterwright.finance.finances import Finances
 from clusterwright.outputs.report.ranking import LEAST_RIGHT
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import term_text
 from clusterwright.units import percent
 
@@ -14,7 +14,7 @@ def method(found: Finances) -> list[str]:
     return [line for said in chance_sentences(found) for line in prose(said, indent=2)]
 
 
-def after_tax(found: Finances) -> list[str]:
+def after_tax(found: Finances, money: MoneyFormat) -> list[str]:
     """Return a table of the bands after tax, cheapest first."""
     columns = [
         ("After tax, over the draws", "left"), ("P10", ""), ("P50", ""), ("P90", ""), ("dearest tenth", ""),
@@ -25,19 +25,19 @@ def after_tax(found: Finances) -> list[str]:
     rows = [
         [
             term_text(entry.key),
-            money(entry.npv_after_tax_usd_p10),
-            money(entry.npv_after_tax_usd_p50),
-            money(entry.npv_after_tax_usd_p90),
-            money(entry.npv_after_tax_usd_dearest_tenth),
+            money.text(entry.npv_after_tax_usd_p10),
+            money.text(entry.npv_after_tax_usd_p50),
+            money.text(entry.npv_after_tax_usd_p90),
+            money.text(entry.npv_after_tax_usd_dearest_tenth),
             percent(entry.probability_cheapest_after_tax) if entry.key in competing else "–",
-            money(entry.regret_after_tax_usd) if entry.key in competing else "–",
+            money.text(entry.regret_after_tax_usd) if entry.key in competing else "–",
         ]
         for entry in ordered
     ]
     return ["", table(columns, rows)]
 
 
-def wrong_choices(found: Finances) -> list[str]:
+def wrong_choices(found: Finances, money: MoneyFormat) -> list[str]:
     """Return a table of what each option costs more where another one was right; nothing where one always is."""
     right = {entry.right_key: entry.probability for entry in found.regrets if entry.probability >= LEAST_RIGHT}
     if len(right) < 2:  # noqa: PLR2004 - a choice
@@ -46,12 +46,12 @@ def wrong_choices(found: Finances) -> list[str]:
     regret = {(entry.key, entry.right_key): entry.regret_usd for entry in found.regrets}
     columns = [("", "left"), *((f"{term_text(key)} ({percent(right[key])})", "") for key in ordered)]
     rows = [
-        [term_text(key), *("right" if key == other else _cost(regret[key, other]) for other in ordered)]
+        [term_text(key), *("right" if key == other else _cost(regret[key, other], money) for other in ordered)]
         for key in ordered
     ]
     title = "What a choice (rows) costs more on average where another one turns out right (columns)"
     return ["", title, table(columns, rows)]
 
 
-def _cost(usd: float | None) -> str:
-    return "cannot do it" if usd is None else money(usd)
+def _cost(usd: float | None, money: MoneyFormat) -> str:
+    return "cannot do it" if usd is None else money.text(usd)

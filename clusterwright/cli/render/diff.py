@@ -7,7 +7,7 @@ from clusterwright.diff.causes import Cause, Causes, Effect
 from clusterwright.diff.differences import Change, Differences, TargetChange
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.record import WorkUnit
-from clusterwright.plan.text.money import money, small_money, told_lines
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.units import percent
 
@@ -30,12 +30,12 @@ _WHY = ("change, alone", "where", "nodes", "days", "{asked}", "horizon", "NPV")
 _EMPTY = ("",) * (len(_WHY) - 2)
 
 
-def _value(change: Change, which: str) -> str:
+def _value(change: Change, which: str, money: MoneyFormat) -> str:
     value = getattr(change, which)
     if value is None or isinstance(value, str | bool):
         return "none" if value is None else str(value)
     if change.unit == "USD":
-        return money(value) if abs(value) >= 100 else small_money(value)  # noqa: PLR2004 - unit prices keep their digits
+        return money.text(value) if abs(value) >= 100 else money.small(value)  # noqa: PLR2004 - unit prices keep their digits
     if change.unit in ("days", "months"):
         return f"{value:,.2f}"
     if change.unit == "share":
@@ -45,7 +45,7 @@ def _value(change: Change, which: str) -> str:
     return f"{value:,.6g}"
 
 
-def _delta(change: Change) -> str:
+def _delta(change: Change, money: MoneyFormat) -> str:
     if change.delta is None:
         return ""
     before = float(change.before or 0.0)
@@ -53,7 +53,7 @@ def _delta(change: Change) -> str:
     share = (
         f" ({percent(change.delta / abs(before), digits=1, signed=True)})" if before and change.unit != "share" else ""
     )
-    return f"{'+' if change.delta > 0 else '-'}{_value(signed, 'after')}{share}"
+    return f"{'+' if change.delta > 0 else '-'}{_value(signed, 'after', money)}{share}"
 
 
 def _named_by(unit: WorkUnit, words: str) -> str:
@@ -65,14 +65,12 @@ def _name(change: Change, unit: WorkUnit) -> str:
     return _named_by(unit, known) if known else change.name.replace("_", " ")
 
 
-def _line(change: Change, unit: WorkUnit) -> str:
-    delta = _delta(change)
-    return (
-        f"{_name(change, unit)}: {_value(change, 'before')} → {_value(change, 'after')}{'  ' + delta if delta else ''}"
-    )
+def _line(change: Change, unit: WorkUnit, money: MoneyFormat) -> str:
+    before, after, delta = _value(change, "before", money), _value(change, "after", money), _delta(change, money)
+    return f"{_name(change, unit)}: {before} → {after}{'  ' + delta if delta else ''}"
 
 
-def _groups(found: Differences) -> list[tuple[str, list[Change]]]:
+def _groups(found: Differences, money: MoneyFormat) -> list[tuple[str, list[Change]]]:
     """Return what changed by group; what looks the same as before is left to the JSON."""
     groups = [("Work of the horizon", found.work), ("Inputs", found.inputs), ("Assumptions", found.assumptions)]
     for entry in found.targets:
@@ -80,17 +78,17 @@ def _groups(found: Differences) -> list[tuple[str, list[Change]]]:
         groups += [(f"{NAME_OF_TARGET[entry.target]}: cost of the horizon by category", entry.categories[:_MOST])]
         groups += [(f"{NAME_OF_TARGET[entry.target]}: bill, first {_MOST}", entry.lines[:_MOST])]
     groups.append(("Breakeven", found.breakevens))
-    told = ((title, [change for change in changes if _is_visible(change)]) for title, changes in groups)
+    told = ((title, [change for change in changes if _is_visible(change, money)]) for title, changes in groups)
     return [(title, changes) for title, changes in told if changes]
 
 
-def _is_visible(change: Change) -> bool:
+def _is_visible(change: Change, money: MoneyFormat) -> bool:
     """Tell whether a change shows: other words, or a difference that is a tenth of a percent of the value or more.
 
     Totals have three digits, so that a change that matters may leave both looking the same beside its difference.
     """
     if change.unit != "USD" or change.delta is None:
-        return _value(change, "before") != _value(change, "after")
+        return _value(change, "before", money) != _value(change, "after", money)
     return abs(change.delta) >= _SHOWN_SHARE * max(abs(float(change.before or 0.0)), abs(float(change.after or 0.0)))
 
 
@@ -99,38 +97,38 @@ def _title(entry: TargetChange) -> str:
     return name if entry.presence == "both" else f"{name} ({entry.presence})"
 
 
-def plain_text(found: Differences, why: Causes, unit: WorkUnit) -> str:
+def plain_text(found: Differences, why: Causes, unit: WorkUnit, money: MoneyFormat) -> str:
     """Return what changed, and why, for a terminal; the unit is that of the work."""
     lines = [f"{found.before} → {found.after}"]
     if found.same:
         return f"{lines[0]}: nothing changed"
-    lines += _why_text(why, unit)
-    for title, changes in _groups(found):
-        lines += ["", f"  {title}", *(f"    {_line(change, unit)}" for change in changes)]
-    return "\n".join((*lines, *told_lines()))
+    lines += _why_text(why, unit, money)
+    for title, changes in _groups(found, money):
+        lines += ["", f"  {title}", *(f"    {_line(change, unit, money)}" for change in changes)]
+    return "\n".join((*lines, *money.note))
 
 
-def markdown_text(found: Differences, why: Causes, unit: WorkUnit) -> str:
+def markdown_text(found: Differences, why: Causes, unit: WorkUnit, money: MoneyFormat) -> str:
     """Return what changed, and why, for a comment of a pull request: names of anyone's blueprint are no markup."""
     lines = [f"### Cost of {cell(found.before)} → {cell(found.after)}"]
     if found.same:
         return f"{lines[0]}\n\nNothing changed."
-    lines += [*_headline(found, unit), *_why_markdown(why, unit)]
-    for title, changes in _groups(found):
+    lines += [*_headline(found, unit, money), *_why_markdown(why, unit, money)]
+    for title, changes in _groups(found, money):
         lines += ["", f"**{cell(title)}**", "", "| what | before | after | change |", "|---|---:|---:|---:|"]
         lines += [
-            f"| {cell(_name(change, unit))} | {cell(_value(change, 'before'))} "
-            f"| {cell(_value(change, 'after'))} | {cell(_delta(change))} |"
+            f"| {cell(_name(change, unit))} | {cell(_value(change, 'before', money))} "
+            f"| {cell(_value(change, 'after', money))} | {cell(_delta(change, money))} |"
             for change in changes
         ]
-    return "\n".join((*lines, *map(cell, told_lines())))
+    return "\n".join((*lines, *map(cell, money.note)))
 
 
-def _headline(found: Differences, unit: WorkUnit) -> list[str]:
+def _headline(found: Differences, unit: WorkUnit, money: MoneyFormat) -> list[str]:
     """Return the figures that decide, for every target at once."""
     names = ("nodes", "calendar_days", "run_usd", "horizon_usd", "npv_usd")
     rows = [
-        [_title(entry), *(_told({change.name: change for change in entry.figures}.get(name)) for name in names)]
+        [_title(entry), *(_told({change.name: change for change in entry.figures}.get(name), money) for name in names)]
         for entry in found.targets
         if entry.presence == "both"
     ]
@@ -139,45 +137,45 @@ def _headline(found: Differences, unit: WorkUnit) -> list[str]:
     return ["", *markdown_table(("", "nodes", "days", unit.asked, "horizon", "NPV"), rows)]
 
 
-def _told(change: Change | None) -> str:
+def _told(change: Change | None, money: MoneyFormat) -> str:
     if change is None:
         return "unchanged"
-    delta = _delta(change)
-    return f"{_value(change, 'before')} → {_value(change, 'after')}{f', {delta}' if delta else ''}"
+    delta = _delta(change, money)
+    return f"{_value(change, 'before', money)} → {_value(change, 'after', money)}{f', {delta}' if delta else ''}"
 
 
-def _why_text(why: Causes, unit: WorkUnit) -> list[str]:
+def _why_text(why: Causes, unit: WorkUnit, money: MoneyFormat) -> list[str]:
     if why.reason:
         return ["", f"  Why: {why.reason}"]
-    rows = _why_rows(why)
+    rows = _why_rows(why, money)
     columns = [(_named_by(unit, name), "left" if place < 2 else "") for place, name in enumerate(_WHY)]  # noqa: PLR2004 - two of words
     return ["", "  Why", table(columns, rows)] if rows else []
 
 
-def _why_markdown(why: Causes, unit: WorkUnit) -> list[str]:
+def _why_markdown(why: Causes, unit: WorkUnit, money: MoneyFormat) -> list[str]:
     if why.reason:
         return ["", f"**Why**: {cell(why.reason)}"]
-    rows = _why_rows(why)
+    rows = _why_rows(why, money)
     return ["", "**Why**", "", *markdown_table([_named_by(unit, name) for name in _WHY], rows, words=2)] if rows else []
 
 
-def _why_rows(why: Causes) -> list[list[str]]:
-    rows = [row for cause in why.alone for row in _cause_rows(cause)]
+def _why_rows(why: Causes, money: MoneyFormat) -> list[list[str]]:
+    rows = [row for cause in why.alone for row in _cause_rows(cause, money)]
     left = [effect for effect in why.left if _is_told(effect)]
-    return rows + [[name, *row] for name, row in _named("together, beyond each alone", left)]
+    return rows + [[name, *row] for name, row in _named("together, beyond each alone", left, money)]
 
 
-def _cause_rows(cause: Cause) -> list[list[str]]:
+def _cause_rows(cause: Cause, money: MoneyFormat) -> list[list[str]]:
     values = f": {cause.before or 'none'} → {cause.after or 'none'}" if cause.before or cause.after else ""
     name = f"{cause.path}{values}"
     if cause.reason:
         return [[name, cause.reason, *_EMPTY]]
     told = [effect for effect in cause.effects if _is_told(effect)]
-    return [[first, *row] for first, row in _named(name, told)] if told else [[name, "nothing", *_EMPTY]]
+    return [[first, *row] for first, row in _named(name, told, money)] if told else [[name, "nothing", *_EMPTY]]
 
 
-def _named(name: str, effects: Sequence[Effect]) -> list[tuple[str, list[str]]]:
-    return [(name if place == 0 else "", _effect_row(effect)) for place, effect in enumerate(effects)]
+def _named(name: str, effects: Sequence[Effect], money: MoneyFormat) -> list[tuple[str, list[str]]]:
+    return [(name if place == 0 else "", _effect_row(effect, money)) for place, effect in enumerate(effects)]
 
 
 def _is_told(effect: Effect) -> bool:
@@ -186,18 +184,18 @@ def _is_told(effect: Effect) -> bool:
     return any(abs(amount) > 1e-6 for amount in amounts)  # noqa: PLR2004 - rounding
 
 
-def _effect_row(effect: Effect) -> list[str]:
+def _effect_row(effect: Effect, money: MoneyFormat) -> list[str]:
     return [
         NAME_OF_TARGET[effect.target],
         f"{effect.nodes:+,}" if effect.nodes else "–",
         f"{effect.calendar_days:+.1f}" if abs(effect.calendar_days) >= _SHOWN_DAYS else "–",
-        _signed(effect.run_usd),
-        _signed(effect.horizon_usd),
-        _signed(effect.npv_usd),
+        _signed(effect.run_usd, money),
+        _signed(effect.horizon_usd, money),
+        _signed(effect.npv_usd, money),
     ]
 
 
-def _signed(usd: float | None) -> str:
+def _signed(usd: float | None, money: MoneyFormat) -> str:
     if usd is None or abs(usd) < 0.005:  # noqa: PLR2004 - half a cent
         return "–"
-    return f"+{money(usd)}" if usd > 0 else money(usd)
+    return f"+{money.text(usd)}" if usd > 0 else money.text(usd)

@@ -13,6 +13,7 @@ from clusterwright.plan.text.finetuning import (
     rate_text,
     step_text,
 )
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
 from clusterwright.units import percent
 
@@ -20,7 +21,7 @@ _BAR = 24
 _BLOCKS = "█▓▒░▞▚▤▥·"
 
 
-def run_lines(plan: Plan) -> tuple[str, ...]:
+def run_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return layout, memory, times and result: of the answer in full, of the plan's other options in brief."""
     tuned = finetuning_plan(plan)
     answer = tuned.planned(tuned.recommended_key)
@@ -31,7 +32,7 @@ def run_lines(plan: Plan) -> tuple[str, ...]:
         fit_text(shown),
         f"{rate_text(shown)}; {step_text(shown)}",
         left_text(tuned, shown),
-        *_month(tuned, shown),
+        *_month(tuned, shown, money),
         shown.level_text,
         *(
             f"{NAME_OF_TARGET[option.target]}: {layout_text(option)}; {fit_text(option)}; {rate_text(option)}"
@@ -41,8 +42,8 @@ def run_lines(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _month(plan: FinetuningPlan, option: FinetuningOption) -> tuple[str, ...]:
-    text = month_text(plan, option)
+def _month(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> tuple[str, ...]:
+    text = month_text(plan, option, money)
     return (text,) if text else ()
 
 

@@ -8,6 +8,7 @@ from clusterwright.cli.render.serving import hosted_lines, service_details, serv
 from clusterwright.cli.render.training import training_details
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_plan
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import goal_text
 from clusterwright.plan.text.words import days_text
 from clusterwright.units import percent
@@ -24,7 +25,7 @@ def _length(days: float) -> str:
     return days_text(days) if days >= 1 else f"{days * 24:g} hours"
 
 
-def _no_lines(_: Plan) -> Sequence[str]:
+def _no_lines(_: Plan, __: MoneyFormat) -> Sequence[str]:
     return ()
 
 
@@ -43,8 +44,8 @@ class Shown:
 
     goal: Callable[[Plan], str] = _within
     title: str = ""
-    lines: Callable[[Plan], Sequence[str]] = _no_lines
-    table: Callable[[Plan], Sequence[str]] = _no_lines
+    lines: Callable[[Plan, MoneyFormat], Sequence[str]] = _no_lines
+    table: Callable[[Plan, MoneyFormat], Sequence[str]] = _no_lines
     details: Callable[[Option], Sequence[tuple[str, Sequence[str]]]] = _no_details
 
 

@@ -7,7 +7,7 @@ from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.finance.finances import Finances
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.text.money import money, told, told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (
     BAND,
     NONE,
@@ -36,21 +36,28 @@ def scenario_line(loaded: LoadedBlueprint, plan: Plan) -> str:
     )
 
 
-def ranking_lines(plan: Plan, found: Finances, *, details: bool = False) -> list[str]:
+def ranking_lines(plan: Plan, found: Finances, *, money: MoneyFormat, details: bool = False) -> list[str]:
     """Return every way over all targets, hardware, terms, contracts and mixes, and apart those that are not ranked.
 
     Args:
         plan: with its ranking.
         found: the plan in the terms of finance.
         details: also how each ranked way is planned again.
+        money: how amounts are written.
     """
     if not plan.ranking:
         return []
-    lines = [_table(_titles(plan, RANKED), _rows(plan, found)), _legend(plan, found)] if plan.ranked else []
+    lines = (
+        [_table(_titles(plan, RANKED, money), _rows(plan, found, money)), _legend(plan, found)] if plan.ranked else []
+    )
     if lines:
         lines += _again_lines(plan) if details else ["  --details: how to plan each row again"]
     if paper_ways(plan):
-        lines += [*([""] if lines else []), _table(_paper_titles(plan), _paper_rows(plan)), *_left_out(plan)]
+        lines += [
+            *([""] if lines else []),
+            _table(_paper_titles(plan, money), _paper_rows(plan, money)),
+            *_left_out(plan),
+        ]
     return lines
 
 
@@ -89,16 +96,21 @@ def _drop(title: str) -> float:
     return max([*found, *(drop for end, drop in _DROP_BY_END.items() if title.endswith(end))], default=0.0)
 
 
-def ranking_markdown(plan: Plan, found: Finances) -> list[str]:
+def ranking_markdown(plan: Plan, found: Finances, money: MoneyFormat) -> list[str]:
     """Return the ranked ways as Markdown where the blueprint has contracts or mixes, which no other table shows."""
     if not (plan.tco.contracts or plan.tco.hybrid) or not plan.ranking:
         return []
-    return ["", *markdown_table(_titles(plan, RANKED), _rows(plan, found)), "", _legend(plan, found).strip()]
+    return [
+        "",
+        *markdown_table(_titles(plan, RANKED, money), _rows(plan, found, money)),
+        "",
+        _legend(plan, found).strip(),
+    ]
 
 
-def _titles(plan: Plan, first: str) -> tuple[str, ...]:
+def _titles(plan: Plan, first: str, money: MoneyFormat) -> tuple[str, ...]:
     months = f"{plan.economics.horizon_months:.0f} months"
-    per_hour = f"{told_code()}/GPU-h"
+    per_hour = f"{money.code}/GPU-h"
     unit = plan.workload.unit
     return (
         first,
@@ -116,11 +128,11 @@ def _titles(plan: Plan, first: str) -> tuple[str, ...]:
     )
 
 
-def _rows(plan: Plan, found: Finances) -> list[list[str]]:
+def _rows(plan: Plan, found: Finances, money: MoneyFormat) -> list[list[str]]:
     drawn = {entry.key: entry for entry in found.drawn}
     return [
         [
-            *_figures(plan, way),
+            *_figures(plan, way, money=money),
             percent(drawn[way.key].probability_cheapest) if way.key in drawn else NONE,
             answers_text(plan, way.key),
         ]
@@ -128,28 +140,28 @@ def _rows(plan: Plan, found: Finances) -> list[list[str]]:
     ]
 
 
-def _paper_titles(plan: Plan) -> tuple[str, ...]:
-    return (*(title for title in _titles(plan, paper_title(plan))[:-2] if title != BAND), "why")
+def _paper_titles(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
+    return (*(title for title in _titles(plan, paper_title(plan), money)[:-2] if title != BAND), "why")
 
 
-def _paper_rows(plan: Plan) -> list[list[str]]:
-    return [[*_figures(plan, way, bands=False), way.reason] for way in paper_ways(plan)]
+def _paper_rows(plan: Plan, money: MoneyFormat) -> list[list[str]]:
+    return [[*_figures(plan, way, bands=False, money=money), way.reason] for way in paper_ways(plan)]
 
 
-def _figures(plan: Plan, way: Alternative, *, bands: bool = True) -> list[str]:
-    of_run = span_text(way.run_usd, way.run_usd_low, way.run_usd_high)
-    of_horizon = span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high)
+def _figures(plan: Plan, way: Alternative, *, money: MoneyFormat, bands: bool = True) -> list[str]:
+    of_run = span_text(way.run_usd, way.run_usd_low, way.run_usd_high, money)
+    of_horizon = span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high, money)
     return [
         term_text(way.key),
         f"{way.nodes:,}",
         *days_shown(plan, f"{way.calendar_days:.1f}"),
-        cash_text(way),
+        cash_text(way, money),
         *([of_run] if bands else []),
-        share_text(way),
-        money(way.horizon_usd),
-        money(way.npv_usd),
+        share_text(way, money),
+        money.text(way.horizon_usd),
+        money.text(way.npv_usd),
         *([of_horizon] if bands else []),
-        "unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):.2f}",
+        "unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):.2f}",
     ]
 
 

@@ -12,15 +12,15 @@ from clusterwright.plan.serving.record import (
     serving_plan,
 )
 from clusterwright.plan.serving.simulated import SHARES, SimulatedOption
-from clusterwright.plan.text.money import money, told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import (
     banded_text,
     certainty_text,
     day_text,
+    per_million_text,
     replicas_text,
     time_text,
     tokens_text,
-    told_each,
 )
 from clusterwright.plan.text.words import NAME_OF_TARGET, on_target, term_text
 
@@ -30,7 +30,7 @@ _BLOCKS = "█▓▒·"
 _MOST_HOSTED = 10
 
 
-def service_lines(plan: Plan) -> tuple[str, ...]:
+def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return replicas, latencies and costs of tokens: of the answer in full, of the plan's other options in brief."""
     plan = serving_plan(plan)
     answer = plan.planned(plan.recommended_key)
@@ -43,8 +43,8 @@ def service_lines(plan: Plan) -> tuple[str, ...]:
         ),
         _latencies(plan, shown),
         certainty_text(shown),
-        _tokens(shown),
-        day_text(shown),
+        _tokens(shown, money),
+        day_text(shown, money),
         shown.level_text,
         *(
             f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {_latencies(plan, option)}; "
@@ -55,7 +55,7 @@ def service_lines(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def hosted_lines(asked: Plan) -> list[str]:
+def hosted_lines(asked: Plan, money: MoneyFormat) -> list[str]:
     """Return own clusters, managed endpoints and hosted models in one table, with what it leaves open below it."""
     plan = serving_plan(asked)
     if not plan.hosted:
@@ -64,9 +64,9 @@ def hosted_lines(asked: Plan) -> list[str]:
         [
             term_text(option.target),
             "own",
-            told_each(option.usd_per_million_tokens.blended),
+            per_million_text(option.usd_per_million_tokens.blended, money),
             *[""] * 3,
-            money(option.run_cost_usd),
+            money.text(option.run_cost_usd),
             "",
             f"{probability_text(option.probability)} probable" if option.meets_goal else "misses the goals",
             "",
@@ -78,18 +78,18 @@ def hosted_lines(asked: Plan) -> list[str]:
         [
             offer.provider,
             "hosted",
-            told_each(offer.blended_usd_per_million),
-            told_each(offer.input_usd_per_million),
-            told_each(offer.cached_input_usd_per_million),
-            told_each(offer.output_usd_per_million),
-            money(offer.usd_per_month),
+            per_million_text(offer.blended_usd_per_million, money),
+            per_million_text(offer.input_usd_per_million, money),
+            per_million_text(offer.cached_input_usd_per_million, money),
+            per_million_text(offer.output_usd_per_million, money),
+            money.text(offer.usd_per_month),
             "never" if offer.own_wins_from_tokens_per_day is None else tokens_text(offer.own_wins_from_tokens_per_day),
             ", ".join(identity for identity, _ in offer.broken) or "none known broken",
             offer.price_last_seen,
         ]
         for offer in plan.hosted[:_MOST_HOSTED]
     ]
-    code = told_code()
+    code = money.code
     first = plan.hosted[0]
     shown = table(
         [
@@ -139,15 +139,16 @@ def _latencies(plan: ServingPlan, option: ServingOption) -> str:
     )
 
 
-def _tokens(option: ServingOption) -> str:
+def _tokens(option: ServingOption, money: MoneyFormat) -> str:
     price = option.usd_per_million_tokens
     made = option.output_tokens_per_s
     text = f"{made.value:,.0f} output tokens/s at the peak"
     if price.output is None or price.blended is None or price.output_at_capacity is None:
         return f"{text}; what a million costs is unknown"
     return (
-        f"{text}; {money(price.output)} per million output tokens at the mean traffic ({money(price.blended)} of input "
-        f"and output together), {money(price.output_at_capacity)} were all replicas of the peak always full"
+        f"{text}; {money.text(price.output)} per million output tokens at the mean traffic "
+        f"({money.text(price.blended)} of input and output together), "
+        f"{money.text(price.output_at_capacity)} were all replicas of the peak always full"
     )
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from math import inf
 
 from clusterwright.cli.render.text_table import Column, prose, table
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import days_text
 from clusterwright.sweep.records import NotSized, Scenario, Sweep, SweptPoint
 from clusterwright.units import SECONDS_PER_DAY, percent
@@ -20,19 +20,25 @@ _RENTED = (*_COLUMNS, Column("this run", drop=0), *_UNIT_COLUMNS)
 _BOUGHT = (*_COLUMNS, Column("to buy", drop=0), Column("share of a run", drop=1), *_UNIT_COLUMNS)
 
 
-def sweep_text(sweep: Sweep, *, every: bool) -> str:
+def sweep_text(sweep: Sweep, *, money: MoneyFormat, every: bool) -> str:
     """Return the sweep for a terminal: three answers, then the points they come from.
 
     Args:
         sweep: to be shown.
         every: show every point; else of each node type the smallest cluster that meets the goal, and those that no
             other node type beats in days and cost.
+        money: how amounts are written.
     """
     blocks = []
     for scenario, as_of in zip(sweep.scenarios, sweep.as_of, strict=True):
         points = [point for point in sweep.points if _belongs(point, scenario)]
         missing = [entry for entry in sweep.not_sized if _belongs(entry, scenario)]
-        lines = [*prose(_heading(scenario)), *_answers(points), "", *_body(points, as_of, every=every)]
+        lines = [
+            *prose(_heading(scenario)),
+            *_answers(points, money),
+            "",
+            *_body(points, as_of, every=every, money=money),
+        ]
         blocks.append("\n".join([*lines, *_missing(missing)]))
     return "\n\n".join(blocks)
 
@@ -54,7 +60,7 @@ def _by_node_type(points: Iterable[SweptPoint]) -> Iterable[list[SweptPoint]]:
     return (list(group) for _, group in groupby(points, key=lambda point: (point.target, point.node_type)))
 
 
-def _answers(points: Sequence[SweptPoint]) -> list[str]:
+def _answers(points: Sequence[SweptPoint], money: MoneyFormat) -> list[str]:
     """Return the cheapest rented, the fastest and the smallest cluster of those that meet the goal."""
     good = [point for point in points if point.meets_goal is not False]
     if not good:
@@ -68,14 +74,14 @@ def _answers(points: Sequence[SweptPoint]) -> list[str]:
     width = max(len(title) for title, _ in answers)
     lines = [""]
     for title, point in answers:
-        said = "no rented point has a known price" if point is None else _answer(point)
+        said = "no rented point has a known price" if point is None else _answer(point, money)
         lines += prose(f"{title:<{width}}  {said}", indent=2, hanging=width + 4)
     return lines
 
 
-def _answer(point: SweptPoint) -> str:
-    cost = f", {money(point.run_usd)}" if point.capex_usd is None and point.region else ""
-    cost = f", {money(point.capex_usd)} to buy" if point.capex_usd is not None else cost
+def _answer(point: SweptPoint, money: MoneyFormat) -> str:
+    cost = f", {money.text(point.run_usd)}" if point.capex_usd is None and point.region else ""
+    cost = f", {money.text(point.capex_usd)} to buy" if point.capex_usd is not None else cost
     return (
         f"{point.nodes:,} × {point.node_type} ({point.gpus:,} GPUs) {point.region or 'on premises'}: "
         f"{point.calendar_days:,.1f} days{cost}"
@@ -88,7 +94,7 @@ def _told(points: Sequence[SweptPoint]) -> list[SweptPoint]:
     return [point for index, point in enumerate(good) if index == 0 or point.unbeaten]
 
 
-def _body(points: Sequence[SweptPoint], as_of: str, *, every: bool) -> list[str]:
+def _body(points: Sequence[SweptPoint], as_of: str, *, money: MoneyFormat, every: bool) -> list[str]:
     if not points:
         return ["  no node type could be sized"]
     groups = list(_by_node_type(points))
@@ -98,9 +104,9 @@ def _body(points: Sequence[SweptPoint], as_of: str, *, every: bool) -> list[str]
     rented, bought = ([point for point in shown if bool(point.region) is wanted] for wanted in (True, False))
     lines = []
     if rented:
-        lines += [table(_RENTED, [_row(point) for point in rented]), ""]
+        lines += [table(_RENTED, [_row(point, money) for point in rented]), ""]
     if bought:
-        lines += [table(_BOUGHT, [_row(point) for point in bought]), ""]
+        lines += [table(_BOUGHT, [_row(point, money) for point in bought]), ""]
     said = [f"{len(shown):,} of {len(points):,} points; prices on demand as of {as_of}"]
     if len(shown) < len(points):
         said[0] += "; --all shows every point"
@@ -121,12 +127,12 @@ def _cost(point: SweptPoint) -> tuple[float, int]:
     return (inf if usd is None else usd, point.gpus)
 
 
-def _row(point: SweptPoint) -> list[str]:
+def _row(point: SweptPoint, money: MoneyFormat) -> list[str]:
     layout = point.layout
     notes = ["◀"] if point.unbeaten else []
     if point.meets_goal is False:
         notes.append("misses the goal")
-    dollars = [money(point.run_usd)] if point.region else [money(point.capex_usd), money(point.run_usd)]
+    dollars = [money.text(point.run_usd)] if point.region else [money.text(point.capex_usd), money.text(point.run_usd)]
     return [
         point.node_type,
         point.region or "on premises",

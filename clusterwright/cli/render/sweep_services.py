@@ -6,7 +6,7 @@ from math import inf
 
 from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.serving.record import Outcome, probability_text
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import time_text
 from clusterwright.sweep.records import NotSized, Scenario
 from clusterwright.sweep.services import SweptService
@@ -30,7 +30,7 @@ _COLUMNS = (
 
 def services_text(
     scenarios: Sequence[Scenario], points: Sequence[SweptService], missing: Sequence[NotSized], *,
-    as_of: Sequence[str], every: bool,
+    money: MoneyFormat, as_of: Sequence[str], every: bool,
 ) -> str:  # fmt: skip
     """Return the sweep for a terminal; node types that miss the goals only where `every` is asked for."""
     blocks = []
@@ -39,9 +39,9 @@ def services_text(
         without = [entry for entry in missing if (entry.blueprint, entry.varied) == (scenario.name, scenario.varied)]
         good = [point for point in own if point.outcome is Outcome.MET]
         shown = sorted(own if every else good, key=_cost)
-        lines = [f"{scenario.label} · {scenario.model.name}", *_answers(good)]
+        lines = [f"{scenario.label} · {scenario.model.name}", *_answers(good, money)]
         if shown:
-            lines += ["", table(_COLUMNS, [_row(point) for point in shown])]
+            lines += ["", table(_COLUMNS, [_row(point, money) for point in shown])]
         notes = [f"{len(shown):,} of {len(own):,} node types; prices on demand as of {day}"]
         if len(shown) < len(own):
             rest = [f"{point.node_type} ({point.outcome})" for point in own if point.outcome is not Outcome.MET]
@@ -61,7 +61,7 @@ def services_text(
     return "\n\n".join(blocks)
 
 
-def _answers(good: Sequence[SweptService]) -> list[str]:
+def _answers(good: Sequence[SweptService], money: MoneyFormat) -> list[str]:
     if not good:
         return ["", *prose("No node type meets the goals.", indent=2)]
     rented = [point for point in good if point.month_usd is not None and point.region]
@@ -73,14 +73,14 @@ def _answers(good: Sequence[SweptService]) -> list[str]:
     width = max(len(title) for title, _ in answers)
     lines = [""]
     for title, point in answers:
-        said = "no rented node type has a known price" if point is None else _answer(point)
+        said = "no rented node type has a known price" if point is None else _answer(point, money)
         lines += prose(f"{title:<{width}}  {said}", indent=2, hanging=width + 4)
     return lines
 
 
-def _answer(point: SweptService) -> str:
-    cost = f", {money(point.month_usd)} a month" if point.month_usd is not None and point.region else ""
-    cost = f", {money(point.capex_usd)} to buy" if point.capex_usd is not None else cost
+def _answer(point: SweptService, money: MoneyFormat) -> str:
+    cost = f", {money.text(point.month_usd)} a month" if point.month_usd is not None and point.region else ""
+    cost = f", {money.text(point.capex_usd)} to buy" if point.capex_usd is not None else cost
     return (
         f"{point.nodes:,} × {point.node_type} ({point.gpus:,} GPUs) {point.region or 'on premises'}: "
         f"{point.tokens_per_s_per_user:,.0f} tokens/s a user, {point.tokens_per_s_per_gpu:,.0f} of a GPU, goals met "
@@ -92,7 +92,7 @@ def _cost(point: SweptService) -> tuple[float, int]:
     return (inf if point.month_usd is None else point.month_usd, point.gpus)
 
 
-def _row(point: SweptService) -> list[str]:
+def _row(point: SweptService, money: MoneyFormat) -> list[str]:
     note = "◀" if point.unbeaten else ""
     return [
         point.node_type,
@@ -105,7 +105,7 @@ def _row(point: SweptService) -> list[str]:
         f"{point.tokens_per_s_per_user:,.0f}",
         f"{point.tokens_per_s_per_gpu:,.0f}",
         probability_text(point.probability),
-        money(point.month_usd),
-        money(point.capex_usd) if point.capex_usd is not None else "",
+        money.text(point.month_usd),
+        money.text(point.capex_usd) if point.capex_usd is not None else "",
         note if point.outcome is Outcome.MET else str(point.outcome),
     ]

@@ -15,7 +15,7 @@ from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.exports.focus_columns import VERSION, columns, problems
 from clusterwright.outputs.tables import safe
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.money import currency_told, told, told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_PROVIDER
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.chance.uncertainty import SEED
@@ -45,17 +45,18 @@ def header() -> tuple[str, ...]:
 
 
 def focus_rows(
-    plan: Plan, counted: Ledger, *, begin: dt.date | None = None, found: Finances | None = None
+    plan: Plan, counted: Ledger, *, money: MoneyFormat, begin: dt.date | None = None, found: Finances | None = None
 ) -> tuple[Row, ...]:
     """Return the charges of a plan, of its contracts and mixes as FOCUS rows; an option with an unknown price has none.
 
-    They are billed in the currency of `money.told_in` and priced in USD.
+    They are billed in the currency of `money` and priced in USD.
 
     Args:
         plan: the decision.
         begin: first day of the horizon; the first of the month after the as-of day if it is left out.
         counted: the plan's cash flow, if it is at hand.
         found: the plan in the terms of finance, if it is at hand.
+        money: how amounts are written.
 
     Raises:
         InputError: the begin is not the first of a month.
@@ -69,7 +70,7 @@ def focus_rows(
         )
     if found is None and (plan.tco.contracts or plan.tco.hybrid):
         found = finances(plan, counted.book, draws=1, seed=SEED)
-    rows = tuple(_row(plan, charge, first) for charge in charges(plan, counted, found))
+    rows = tuple(_row(plan, charge, first, money) for charge in charges(plan, counted, found))
     wrong = problems(header(), rows)
     if wrong:
         raise ClusterwrightError(
@@ -133,9 +134,9 @@ def _number(value: float | None) -> str:
     return f"{value:.{_DECIMALS}f}".rstrip("0").rstrip(".") or "0"
 
 
-def _billed(usd: float | None) -> str:
+def _billed(usd: float | None, money: MoneyFormat) -> str:
     """Return an amount in the currency that is billed."""
-    return "" if usd is None else _number(told(usd))
+    return "" if usd is None else _number(money.amount(usd))
 
 
 @cache
@@ -159,7 +160,7 @@ def _service(key: str, category: str) -> dict[str, str]:
     return known or _categories().get(category) or other
 
 
-def _row(plan: Plan, charge: Charge, first: dt.date) -> Row:
+def _row(plan: Plan, charge: Charge, first: dt.date, money: MoneyFormat) -> Row:
     term = charge.line.term if charge.line is not None else ""
     committed = term in COMMITTED_TERMS
     usage = charge.kind == "usage"
@@ -171,13 +172,13 @@ def _row(plan: Plan, charge: Charge, first: dt.date) -> Row:
     provider = PROVIDERS.get(charge.target) or NAME_OF_PROVIDER.get(charge.target, charge.target)
     account = f"{plan.cluster.name}-{charge.option}"
     contracted = charge.unit_usd * charge.quantity
-    currency = currency_told()
+    currency = money.currency
     said = {
-        "BilledCost": _billed(charge.billed_usd),
+        "BilledCost": _billed(charge.billed_usd, money),
         "BillingAccountId": plan.cluster.name,
         "BillingAccountName": plan.cluster.name,
         "BillingAccountType": "Plan",
-        "BillingCurrency": told_code(),
+        "BillingCurrency": money.code,
         "BillingPeriodStart": _moment(first, month),
         "BillingPeriodEnd": _moment(first, month + 1),
         "ChargeCategory": _KINDS[charge.kind],
@@ -187,12 +188,12 @@ def _row(plan: Plan, charge: Charge, first: dt.date) -> Row:
         "ChargePeriodEnd": _moment(first, charge.month_end),
         "ConsumedQuantity": quantity if consumed else "",
         "ConsumedUnit": charge.unit if consumed else "",
-        "ContractedCost": _billed(contracted),
-        "ContractedUnitPrice": _billed(charge.unit_usd),
-        "EffectiveCost": _billed(charge.effective_usd),
+        "ContractedCost": _billed(contracted, money),
+        "ContractedUnitPrice": _billed(charge.unit_usd, money),
+        "EffectiveCost": _billed(charge.effective_usd, money),
         "InvoiceIssuerName": provider,
-        "ListCost": _billed(contracted if listed is None else listed * charge.quantity),
-        "ListUnitPrice": _billed(listed),
+        "ListCost": _billed(contracted if listed is None else listed * charge.quantity, money),
+        "ListUnitPrice": _billed(listed, money),
         "PricingCategory": _pricing_category(charge, term, committed=committed),
         "PricingCurrency": "USD",
         "PricingCurrencyContractedUnitPrice": _number(charge.unit_usd),

@@ -13,7 +13,7 @@ from clusterwright.plan.text.finetuning import (
     duration_text,
     layout_text,
 )
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, probability_text
 
 #: Words of the section, with what they mean.
@@ -25,7 +25,7 @@ TERMS = (
 _COLOURS = (*PALETTE[:6], PALETTE[1], GREY, GREY)
 
 
-def cluster_table(plan: Plan) -> Table:
+def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
     """Return how each target fine-tunes: layout, memory, rate, updates, result, and what a month of runs costs."""
     tuned = finetuning_plan(plan)
     return Table(
@@ -33,12 +33,12 @@ def cluster_table(plan: Plan) -> Table:
             "Where", "Layout", "GB an accelerator", "Fits with", "Tokens/s an accelerator", "Updates",
             "A run leaves", "A month of runs", "Limited by",
         ),
-        rows=tuple(_row(option) for option in tuned.options),
+        rows=tuple(_row(option, money) for option in tuned.options),
         numeric=frozenset({2, 3, 4, 5, 6, 7}),
     )  # fmt: skip
 
 
-def _row(option: FinetuningOption) -> tuple[Cell, ...]:
+def _row(option: FinetuningOption, money: MoneyFormat) -> tuple[Cell, ...]:
     held, rate, gpus = option.memory_bytes, option.tokens_per_s, option.layout.gpus
     return (
         Cell(text=capital(NAME_OF_TARGET[option.target])),
@@ -55,7 +55,7 @@ def _row(option: FinetuningOption) -> tuple[Cell, ...]:
         Cell(
             text=bytes_text(option.result_bytes), detail=f"{bytes_text(option.failures.checkpoint_bytes)} a checkpoint"
         ),
-        Cell(text=money(option.month_usd)),
+        Cell(text=money.text(option.month_usd)),
         Cell(text="; ".join(option.limited_by) or "multiplications"),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from clusterwright.outputs.project.files import log_in
 from clusterwright.outputs.project.fill_ins import FillIn
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.money import money, told, told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, cluster_text, days_band_text
 from clusterwright.tco.records import PricedLine
@@ -60,7 +60,14 @@ _EXISTING_OFFERED = (
 
 
 def project_readme(
-    plan: Plan, option: Option, missing: Sequence[FillIn], *, zone: str, pages: str, start: Start | None
+    plan: Plan,
+    option: Option,
+    missing: Sequence[FillIn],
+    *,
+    money: MoneyFormat,
+    zone: str,
+    pages: str,
+    start: Start | None,
 ) -> str:
     """Return the README's text.
 
@@ -71,6 +78,7 @@ def project_readme(
         zone: as written in the configuration.
         pages: the stacks' own pages, which are appended one level down.
         start: how the work is started, None where nothing is written for that.
+        money: how amounts are written.
     """
     return render(
         "project",
@@ -83,10 +91,10 @@ def project_readme(
         arrangement=capital(outputs_of(plan).arrangement(option)),
         unit=plan.workload.unit.name,
         days="".join(days_shown(plan, days_band_text(option))),
-        run_cost=money(option.run_cost_usd),
+        run_cost=money.text(option.run_cost_usd),
         priced=percent(option.priced_share),
         as_of=plan.as_of,
-        bill=[_bill_row(line) for line in option.lines],
+        bill=[_bill_row(line, money) for line in option.lines],
         nodes=f"{option.nodes:,} × {option.instance}",
         missing=missing,
         state=_state(option),
@@ -105,10 +113,12 @@ def project_readme(
     )
 
 
-def _bill_row(line: PricedLine) -> dict[str, str]:
+def _bill_row(line: PricedLine, money: MoneyFormat) -> dict[str, str]:
     per = "each" if line.line.unit == "each" else f"per {line.line.unit}"
     price = (
-        "unknown" if line.unit_usd is None else f"{told(line.unit_usd):,.4g} {told_code()} {per}, {line.line.charge}"
+        "unknown"
+        if line.unit_usd is None
+        else f"{money.amount(line.unit_usd):,.4g} {money.code} {per}, {line.line.charge}"
     )
     return {
         "item": line.line.item,

@@ -34,6 +34,7 @@ from clusterwright.outputs.project.fill_ins import Declared, fill_ins
 from clusterwright.outputs.project.kept_values import keep_values
 from clusterwright.outputs.project.readme import HOLDS, project_readme
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.money import MoneyFormat
 
 #: What the device plugin of each vendor calls an accelerator.
 _ACCELERATORS = {
@@ -76,13 +77,14 @@ _NODE_TABLE = "node/software.csv"
 _QUEUE, _EXAMPLE_JOB = "examples/queue.yaml", "examples/all_reduce.yaml"
 
 
-def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
+def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFormat) -> dict[str, File]:
     """Return the files of one cloud's project, by path within it.
 
     Args:
         plan: the plan.
         option: the plan's option for a cloud.
         catalogue: facts of the instance type.
+        money: how amounts are written.
 
     Raises:
         InputError: the option is not a cloud's.
@@ -124,6 +126,7 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         zone=_zone(option, layers),
         pages=pages,
         start=outputs_of(plan).start(plan, option, catalogue),
+        money=money,
     )
     return dict(sorted((files | {"README.md": text(page)}).items()))
 

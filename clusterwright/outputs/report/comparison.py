@@ -5,7 +5,7 @@ from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.assumed_prices import assumed_prices
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.inputs import input_words
-from clusterwright.plan.text.money import bill_money, money, money_band, told_unit, told_value
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (
     RANKED,
     again_text,
@@ -38,13 +38,13 @@ _MOST = 6
 _SHARE = "share "
 
 
-def comparison_markdown(plan: Plan) -> str:
+def comparison_markdown(plan: Plan, money: MoneyFormat) -> str:
     """Return the comparison; every name is escaped, since anybody's blueprint may hold it."""
     months, unit = f"{plan.economics.horizon_months:g} months", plan.workload.unit
     lines = [
         f"### {cell(plan.name)}: renting and owning",
         "",
-        *(f"- {cell(line[:1].upper() + line[1:])}" for line in answer_lines(plan)),
+        *(f"- {cell(line[:1].upper() + line[1:])}" for line in answer_lines(plan, money)),
         "",
         *markdown_table(
             (
@@ -59,7 +59,7 @@ def comparison_markdown(plan: Plan) -> str:
                 "priced from documents",
                 "answer",
             ),
-            [_row(plan, way) for way in main_ways(plan)],
+            [_row(plan, way, money) for way in main_ways(plan)],
             words=2,
         ),
         "",
@@ -69,25 +69,25 @@ def comparison_markdown(plan: Plan) -> str:
         "",
         f"{capital(band_text(plan))}.",
         *_breakevens(plan),
-        *_section("Basis", [cell(capital(line)) for line in basis_lines(plan)]),
+        *_section("Basis", [cell(capital(line)) for line in basis_lines(plan, money)]),
         *_section("To plan a row again", [_again(way) for way in plan.ranked]),
-        *_section(paper_title(plan), [cell(line) for line in reason_lines(paper_ways(plan))]),
-        *_section("Assumptions that matter", _assumptions(plan)),
+        *_section(paper_title(plan), [cell(line) for line in reason_lines(paper_ways(plan), money)]),
+        *_section("Assumptions that matter", _assumptions(plan, money)),
         *_section("To mind", _caveats(plan)),
     ]
     return "\n".join(lines)
 
 
-def _row(plan: Plan, way: Alternative) -> list[str]:
+def _row(plan: Plan, way: Alternative, money: MoneyFormat) -> list[str]:
     return [
         term_text(way.key),
         f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
         *days_shown(plan, f"{way.calendar_days:.1f}"),
-        cash_band_text(way),
-        share_text(way),
-        money_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high),
-        money_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
-        purchase_text(way),
+        cash_band_text(way, money),
+        share_text(way, money),
+        money.band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high),
+        money.band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
+        purchase_text(way, money),
         percent(way.horizon_priced_share),
         answers_text(plan, way.key),
     ]
@@ -112,29 +112,29 @@ def _section(title: str, lines: list[str]) -> list[str]:
     return ["", f"**{title}**", "", *(f"- {line}" for line in lines)] if lines else []
 
 
-def _assumptions(plan: Plan) -> list[str]:
+def _assumptions(plan: Plan, money: MoneyFormat) -> list[str]:
     prices = [
         f"{cell(entry.line.line.item)} ({cell(NAME_OF_TARGET[entry.option.target])}): "
-        f"{cell(bill_money(entry.line.unit_usd))} {_per(entry.line)}, {money(entry.horizon_usd)} of the horizon"
+        f"{cell(money.bill(entry.line.unit_usd))} {_per(entry.line)}, {money.text(entry.horizon_usd)} of the horizon"
         for entry in assumed_prices(plan)[:_MOST]
         if entry.horizon_usd
     ]
     values = [
-        f"{cell(input_words(entry.key))}: {_value(entry, entry.value)} {cell(_unit(entry))} "
-        f"({_value(entry, entry.low)} to {_value(entry, entry.high)})"
+        f"{cell(input_words(entry.key))}: {_value(entry, entry.value, money)} {cell(_unit(entry, money))} "
+        f"({_value(entry, entry.low, money)} to {_value(entry, entry.high, money)})"
         for entry in plan.parameters
         if entry.basis == "assumed"
     ]
     return prices + values
 
 
-def _value(entry: Parameter, value: float) -> str:
+def _value(entry: Parameter, value: float, money: MoneyFormat) -> str:
     """Return a value as people write it: shares as percent, money in the currency that is reported."""
-    return percent(value, digits=None) if entry.unit.startswith(_SHARE) else f"{told_value(value, entry.unit):,.6g}"
+    return percent(value, digits=None) if entry.unit.startswith(_SHARE) else f"{money.value(value, entry.unit):,.6g}"
 
 
-def _unit(entry: Parameter) -> str:
-    return told_unit(entry.unit.removeprefix(_SHARE))
+def _unit(entry: Parameter, money: MoneyFormat) -> str:
+    return money.unit(entry.unit.removeprefix(_SHARE))
 
 
 def _per(line: PricedLine) -> str:

@@ -10,7 +10,7 @@ from clusterwright.outputs.drawing.heat_map import heat_map
 from clusterwright.outputs.page_parts import Cell, Table, by_column
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.inputs import input_words
-from clusterwright.plan.text.money import money, money_alike, small_money_alike, told, told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import NONE
 from clusterwright.plan.text.words import capital, depreciation_text, month_text, term_text
 from clusterwright.tco.financing import Financed
@@ -19,13 +19,13 @@ from clusterwright.units import percent
 _NONE = "none"
 
 
-def returns_table(found: Finances) -> Table:
+def returns_table(found: Finances, money: MoneyFormat) -> Table:
     """Return what owning brings against each rented option, as an investment; empty where nothing is owned."""
     mine, several = found.returns, several_owned(found)
     return by_column(
         {
             "Owning against": [capital(term_text(entry.rented_key)) for entry in mine],
-            "Present value saved": money_alike(entry.npv_usd for entry in mine),
+            "Present value saved": money.column(entry.npv_usd for entry in mine),
             "Internal rate of return": [
                 _NONE if entry.irr_per_year is None else f"{percent(entry.irr_per_year)} a year" for entry in mine
             ],
@@ -52,44 +52,44 @@ def _why_none(entry: Return) -> str:
     return entry.reason if entry.irr_per_year is None or entry.payback_months is None else ""
 
 
-def _dashed(amounts: Iterable[float | None]) -> list[str]:
+def _dashed(amounts: Iterable[float | None], money: MoneyFormat) -> list[str]:
     """Return amounts with a dash for those that there are not: cash has no share, a share no cash."""
     listed = list(amounts)
-    return [NONE if usd is None else text for usd, text in zip(listed, money_alike(listed), strict=True)]
+    return [NONE if usd is None else text for usd, text in zip(listed, money.column(listed), strict=True)]
 
 
-def unit_cost_table(plan: Plan, found: Finances) -> Table:
+def unit_cost_table(plan: Plan, found: Finances, money: MoneyFormat) -> Table:
     """Return what work costs on each option: a unit, a useful GPU-hour, a million tokens, an effective PFLOP-hour."""
     units, unit_of_work = found.unit_costs, plan.workload.unit
     work = plan.workload
-    of_tokens = {"Million tokens": small_money_alike(unit.usd_per_million_tokens for unit in units)}
-    of_flop = {"Effective PFLOP-hour": small_money_alike(unit.usd_per_effective_pflop_hour for unit in units)}
+    of_tokens = {"Million tokens": money.small_column(unit.usd_per_million_tokens for unit in units)}
+    of_flop = {"Effective PFLOP-hour": money.small_column(unit.usd_per_effective_pflop_hour for unit in units)}
     return by_column(
         {
             "Where and how": [capital(term_text(cost.key)) for cost in found.costs],
-            capital(unit_of_work.asked): _dashed(cost.run_cash_usd for cost in found.costs),
-            f"Share of {unit_of_work.each}": _dashed(cost.run_share_usd for cost in found.costs),
-            "GPU-hour": small_money_alike(cost.usd_per_gpu_hour for cost in found.costs),
-            "Useful GPU-hour, levelised": small_money_alike(unit.levelised_usd_per_gpu_hour for unit in units),
+            capital(unit_of_work.asked): _dashed((cost.run_cash_usd for cost in found.costs), money),
+            f"Share of {unit_of_work.each}": _dashed((cost.run_share_usd for cost in found.costs), money),
+            "GPU-hour": money.small_column(cost.usd_per_gpu_hour for cost in found.costs),
+            "Useful GPU-hour, levelised": money.small_column(unit.levelised_usd_per_gpu_hour for unit in units),
         }
         | (of_tokens if work.unit_tokens else {})
         | (of_flop if work.unit_flop else {})
     )
 
 
-def tax_table(found: Finances) -> Table:
+def tax_table(found: Finances, money: MoneyFormat) -> Table:
     """Return every option before and after tax: as cash, and as the books show the same cost."""
     mine = found.taxed.options
     return by_column(
         {
             "Where and how": [capital(term_text(entry.key)) for entry in mine],
-            "Present value before tax": money_alike(entry.npv_before_tax_usd for entry in mine),
-            "Present value after tax": money_alike(entry.npv_after_tax_usd for entry in mine),
-            "Cash after tax": money_alike(entry.after_tax_usd for entry in mine),
-            "Most cash out": money_alike(entry.peak_cash_usd for entry in mine),
-            "Running costs": money_alike(entry.opex_usd for entry in mine),
-            "Written off": _or_dash(entry.depreciation_usd for entry in mine),
-            "Loss on sale": _or_dash(entry.loss_on_disposal_usd for entry in mine),
+            "Present value before tax": money.column(entry.npv_before_tax_usd for entry in mine),
+            "Present value after tax": money.column(entry.npv_after_tax_usd for entry in mine),
+            "Cash after tax": money.column(entry.after_tax_usd for entry in mine),
+            "Most cash out": money.column(entry.peak_cash_usd for entry in mine),
+            "Running costs": money.column(entry.opex_usd for entry in mine),
+            "Written off": _or_dash((entry.depreciation_usd for entry in mine), money),
+            "Loss on sale": _or_dash((entry.loss_on_disposal_usd for entry in mine), money),
         }
     )
 
@@ -114,15 +114,15 @@ def drawn_inputs_table(found: Finances) -> Table:
     )  # fmt: skip
 
 
-def book_table(found: Finances) -> Table:
+def book_table(found: Finances, money: MoneyFormat) -> Table:
     """Return what is written off in each year after the purchase, and the value left in the books."""
     return Table(
-        columns=("Year", f"Written off, {told_code()}", f"Left in the books, {told_code()}"),
+        columns=("Year", f"Written off, {money.code}", f"Left in the books, {money.code}"),
         rows=tuple(
             (
                 Cell(text=str(year.year)),
-                Cell(text=f"{told(year.depreciation_usd):,.0f}"),
-                Cell(text=f"{told(year.book_value_usd):,.0f}"),
+                Cell(text=f"{money.amount(year.depreciation_usd):,.0f}"),
+                Cell(text=f"{money.amount(year.book_value_usd):,.0f}"),
             )
             for year in found.taxed.books
         ),
@@ -162,14 +162,14 @@ def carbon_remarks(found: Finances) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for entry in found.carbon for part in entry.note.split("; ") if part))
 
 
-def financing_sentence(paid: Financed | None) -> str:
+def financing_sentence(paid: Financed | None, money: MoneyFormat) -> str:
     """Return the loan or the lease in a sentence; empty where there is none."""
     if paid is None:
         return ""
     return (
-        f"With a {paid.kind} of {money(paid.financed_usd)}: {money(paid.usd_per_month)} a month, "
-        f"{money(paid.interest_usd)} of interest, a liability of {money(paid.liability_usd)}; present value after tax "
-        f"{money(paid.npv_after_tax_usd)}."
+        f"With a {paid.kind} of {money.text(paid.financed_usd)}: {money.text(paid.usd_per_month)} a month, "
+        f"{money.text(paid.interest_usd)} of interest, a liability of {money.text(paid.liability_usd)}; "
+        f"present value after tax {money.text(paid.npv_after_tax_usd)}."
     )
 
 
@@ -187,14 +187,14 @@ def tax_sentence(found: Finances) -> str:
     return words
 
 
-def saving_map(found: Finances) -> str:
+def saving_map(found: Finances, money: MoneyFormat) -> str:
     """Return what owning saves by utilisation and by the price of the rented nodes; empty if nothing is compared."""
     if not found.heat:
         return ""
     prices = sorted({cell.cloud_price for cell in found.heat})
     used = sorted({cell.utilisation for cell in found.heat}, reverse=True)
     saving = {(cell.utilisation, cell.cloud_price): cell.saving_usd for cell in found.heat}
-    words = dict(zip(saving, money_alike(saving.values()), strict=True))
+    words = dict(zip(saving, money.column(saving.values()), strict=True))
     return heat_map(
         title="What owning saves by utilisation and rental price",
         rows=[percent(share) for share in used],
@@ -205,7 +205,7 @@ def saving_map(found: Finances) -> str:
     )
 
 
-def _or_dash(amounts: Iterable[float]) -> list[str]:
+def _or_dash(amounts: Iterable[float], money: MoneyFormat) -> list[str]:
     """Return a column of money in which nothing is a dash."""
     listed = list(amounts)
-    return [words if usd else "–" for usd, words in zip(listed, money_alike(listed), strict=True)]
+    return [words if usd else "–" for usd, words in zip(listed, money.column(listed), strict=True)]

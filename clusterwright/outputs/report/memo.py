@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clusterwright.finance.finances import Finances
 from clusterwright.plan.record import Alternative, Plan
-from clusterwright.plan.text.money import money, money_span
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import booking_text, term_text
 from clusterwright.tco.records import Breakeven
@@ -23,39 +23,39 @@ class Figure:
     of: str
 
 
-def figures(plan: Plan, found: Finances) -> tuple[Figure, ...]:
+def figures(plan: Plan, found: Finances, money: MoneyFormat) -> tuple[Figure, ...]:
     """Return cost of one run, cost of the horizon, payback and how sure the answer is the cheapest; fewer if not known.
 
     Run and horizon are the quantities of the answer above them: cash, and present value.
     """
     run, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     shown = [
-        None if run is None or run.run_usd is None else _run(plan, run),
-        None if kept is None else _horizon(plan, kept),
+        None if run is None or run.run_usd is None else _run(plan, run, money),
+        None if kept is None else _horizon(plan, kept, money),
         _payback(plan, run),
-        _sure(found, kept),
+        _sure(found, kept, money),
     ]
     return tuple(figure for figure in shown if figure is not None)
 
 
-def _run(plan: Plan, way: Alternative) -> Figure:
+def _run(plan: Plan, way: Alternative, money: MoneyFormat) -> Figure:
     option = plan.planned(way.key)
     paid = "" if option is None else booking_text(option)
     return Figure(
         title=f"One {plan.workload.unit.name}, cash",
-        value=money(way.run_usd),
-        band=_span(way.run_usd_low, way.run_usd_high) or paid or "no price in it is assumed",
+        value=money.text(way.run_usd),
+        band=_span(way.run_usd_low, way.run_usd_high, money) or paid or "no price in it is assumed",
         of=", ".join((_cluster(way), *days_shown(plan, f"{way.calendar_days:.1f} days"))),
     )
 
 
-def _horizon(plan: Plan, way: Alternative) -> Figure:
-    bought = f" net of resale, {money(way.capex_usd)} at the start" if way.capex_usd else ""
+def _horizon(plan: Plan, way: Alternative, money: MoneyFormat) -> Figure:
+    bought = f" net of resale, {money.text(way.capex_usd)} at the start" if way.capex_usd else ""
     return Figure(
         title=f"{plan.economics.horizon_months:.0f} months, present value",
-        value=money(way.npv_usd),
-        band=_span(way.npv_usd_low, way.npv_usd_high) or "no price in it is assumed",
-        of=f"{_cluster(way)}: {money(way.horizon_usd)} paid{bought}",
+        value=money.text(way.npv_usd),
+        band=_span(way.npv_usd_low, way.npv_usd_high, money) or "no price in it is assumed",
+        of=f"{_cluster(way)}: {money.text(way.horizon_usd)} paid{bought}",
     )
 
 
@@ -81,19 +81,20 @@ def _payback(plan: Plan, run: Alternative | None) -> Figure | None:
     return Figure(title="Payback", value=f"month {pair.months:.0f}", band=f"{low} to {high}", of=against)
 
 
-def _sure(found: Finances, kept: Alternative | None) -> Figure | None:
+def _sure(found: Finances, kept: Alternative | None, money: MoneyFormat) -> Figure | None:
     """Return in how many draws the answer for the horizon is the cheapest, with the band of its present value."""
     drawn = next((entry for entry in found.drawn if kept is not None and entry.key == kept.key), None)
     if drawn is None:
         return None
+    span = _span(drawn.npv_usd_p10, drawn.npv_usd_p90, money) or money.text(drawn.npv_usd_p50)
     return Figure(
         title="Cheapest in",
         value=percent(drawn.probability_cheapest),
-        band=f"present value, P10 to P90: {_span(drawn.npv_usd_p10, drawn.npv_usd_p90) or money(drawn.npv_usd_p50)}",
+        band=f"present value, P10 to P90: {span}",
         of=f"{term_text(drawn.key)}, of {found.draws:,} draws",
     )
 
 
-def _span(low: float | None, high: float | None) -> str:
+def _span(low: float | None, high: float | None, money: MoneyFormat) -> str:
     """Return a band; empty where it has no two ends that three digits tell apart."""
-    return UNKNOWN if low is None or high is None else money_span(low, high)
+    return UNKNOWN if low is None or high is None else money.span(low, high)

@@ -26,7 +26,7 @@ from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.answer_basis import basis_lines
 from clusterwright.plan.near_misses import near_miss_lines
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.money import money, told_lines
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import paper_title, rule_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, band_text, capital, term_text
 from clusterwright.plan.work import work_text
@@ -37,13 +37,14 @@ from clusterwright.tco.records import Breakeven, CumulativePoint
 from clusterwright.units import percent
 
 
-def report_html(plan: Plan, found: Finances, counted: Ledger) -> str:
-    """Return the report as one HTML document, its money in the currency of `money.told_in`.
+def report_html(plan: Plan, found: Finances, counted: Ledger, money: MoneyFormat) -> str:
+    """Return the report as one HTML document, its money as `money` writes it.
 
     Args:
         plan: the decision.
         found: the plan in the terms of finance (`ranking.ranked`).
         counted: the plan's cash flow (`ranking.counted`).
+        money: how amounts are written.
     """
     environment = Environment(
         loader=FileSystemLoader(assets.root() / "templates" / "report"),
@@ -52,64 +53,66 @@ def report_html(plan: Plan, found: Finances, counted: Ledger) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html.j2").render(**_context(plan, counted, counted.book, found))
+    return environment.get_template("report.html.j2").render(**_context(plan, counted, counted.book, found, money))
 
 
-def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> dict[str, Any]:
+def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, money: MoneyFormat) -> dict[str, Any]:
     sources = report_tables.Sources()
     told = plan.option(plan.recommended) or plan.options[0]
     rule, kind = f"{capital(rule_text(plan))}.", outputs_of(plan)
     return {
         "name": plan.name,
         "description": plan.description,
-        "answer": [capital(line) for line in answer_lines(plan)],
-        "figures": report_memo.figures(plan, found),
+        "answer": [capital(line) for line in answer_lines(plan, money)],
+        "figures": report_memo.figures(plan, found, money),
         "as_of": plan.as_of,
-        "currency": " ".join(told_lines()).strip(),
+        "currency": " ".join(money.note).strip(),
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",
         "findings": [(finding.id, finding.message, finding.help) for finding in plan.findings],
         "warnings": [(warning.id, warning.message, warning.help) for warning in plan.warnings],
-        "comparison": report_tables.comparison(plan, sources),
+        "comparison": report_tables.comparison(plan, sources, money),
         "rule": rule,
         "unknown": _unknown(plan),
-        "again": ranking.again_table(plan),
+        "again": ranking.again_table(plan, money),
         "beside_title": paper_title(plan),
-        "beside": ranking.paper_table(plan),
+        "beside": ranking.paper_table(plan, money),
         "breakevens": [_breakeven(plan, entry) for entry in plan.breakevens],
-        "ranking": ranking.ranking_table(found),
+        "ranking": ranking.ranking_table(found, money),
         "chance": chance_sentences(found),
         "drawn_inputs": finance_tables.drawn_inputs_table(found),
-        "wrong_choices": ranking.wrong_choice_table(found),
-        "ranking_after_tax": ranking.after_tax_table(found),
+        "wrong_choices": ranking.wrong_choice_table(found, money),
+        "ranking_after_tax": ranking.after_tax_table(found, money),
         "carbon": finance_tables.carbon_table(plan, found),
         "carbon_remarks": finance_tables.carbon_remarks(found),
-        "returns": finance_tables.returns_table(found),
-        "unit_costs": finance_tables.unit_cost_table(plan, found),
-        "tax": finance_tables.tax_table(found) if _is_taxed(found) else None,
+        "returns": finance_tables.returns_table(found, money),
+        "unit_costs": finance_tables.unit_cost_table(plan, found, money),
+        "tax": finance_tables.tax_table(found, money) if _is_taxed(found) else None,
         "tax_told": finance_tables.tax_sentence(found),
-        "books": finance_tables.book_table(found),
-        "financing": finance_tables.financing_sentence(found.taxed.financed),
-        "price_changes": report_tables.price_changes(plan, _histories(plan, book)),
+        "books": finance_tables.book_table(found, money),
+        "financing": finance_tables.financing_sentence(found.taxed.financed, money),
+        "price_changes": report_tables.price_changes(plan, _histories(plan, book), money),
         "charts": {
-            "tornado": _tornado(plan, found),
-            "heat": _heat(plan, found),
-            **_money_charts(plan, money_of, book),
+            "tornado": _tornado(plan, found, money),
+            "heat": _heat(plan, found, money),
+            **_money_charts(plan, money_of, book, money),
         },
         "cash_flow": [
             *(
-                (heading(entry), report_tables.cash_flow(money_of.cash_flow_rows(entry.target)))
+                (heading(entry), report_tables.cash_flow(money_of.cash_flow_rows(entry.target), money))
                 for entry in plan.options
             ),
-            *((capital(term_text(key)), report_tables.cash_flow(found.rows[key])) for key in asked_keys(found)),
+            *((capital(term_text(key)), report_tables.cash_flow(found.rows[key], money)) for key in asked_keys(found)),
         ],
-        "basis": [capital(line) for line in (*basis_lines(plan), *near_miss_lines(plan))],
+        "basis": [capital(line) for line in (*basis_lines(plan, money), *near_miss_lines(plan))],
         "unit": plan.workload.unit,
         "horizon": f"{plan.economics.horizon_months:.0f} months",
         "band": band_text(plan),
-        "parameters": report_tables.parameters(plan),
-        "prices": [(heading(option), report_tables.prices(option, sources, plan.as_of)) for option in plan.options],
+        "parameters": report_tables.parameters(plan, money),
+        "prices": [
+            (heading(option), report_tables.prices(option, sources, plan.as_of, money)) for option in plan.options
+        ],
         "sources": sources.texts,
-        "cluster": kind.cluster_table(plan),
+        "cluster": kind.cluster_table(plan, money),
         "cluster_charts": (*kind.cluster_charts(plan), _front_chart(plan)),
         "terms": kind.terms,
         "counts_flop": plan.workload.unit_flop is not None,
@@ -123,7 +126,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances) -> 
                 "equation": entry.equation,
                 "sources": entry.sources,
             }
-            for entry in explanations(plan, told.target, money_of)
+            for entry in explanations(plan, told.target, money_of, money)
             if "/" not in entry.number and entry.number.islower()
         ],
     }
@@ -144,32 +147,32 @@ def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Chart]:
+def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook, money: MoneyFormat) -> dict[str, Chart]:
     dated, unit = f"Prices as of {plan.as_of}.", plan.workload.unit
     paid = money_of.cumulative()
     return {
         "run": Chart(
-            svg=report_charts.cost_chart(plan, horizon=False),
+            svg=report_charts.cost_chart(plan, horizon=False, money=money),
             caption=(
                 f"Cost of {unit.asked} by category: cash where it is rented, of what is bought the share of the "
                 f"horizon's cost that falls on {unit.each} (no cash of {unit.asked}). {_INCOME} {dated}"
             ),
         ),
         "work": Chart(
-            svg=report_charts.cost_chart(plan, horizon=True),
+            svg=report_charts.cost_chart(plan, horizon=True, money=money),
             caption=f"Cost of the same work by category: {work_text(plan)}. {_INCOME} {dated}",
         ),
         "breakeven": Chart(
-            svg=report_charts.breakeven_chart(plan, paid),
+            svg=report_charts.breakeven_chart(plan, paid, money),
             caption=(
-                f"Cash paid so far, before resale; at the right the sum at the end. {_end_of_lines(plan, paid)}"
+                f"Cash paid so far, before resale; at the right the sum at the end. {_end_of_lines(plan, paid, money)}"
                 "Bands as of the totals. Circles: from here on, owning has cost less. "
                 f"{percent(plan.economics.utilisation)} utilisation. {dated}"
             ),
         ),
-        "sensitivity": _sensitivity_chart(plan, money_of, book),
+        "sensitivity": _sensitivity_chart(plan, money_of, book, money),
         "price": Chart(
-            svg=report_charts.price_chart(plan, _histories(plan, book)),
+            svg=report_charts.price_chart(plan, _histories(plan, book), money),
             caption=(
                 "Documented on-demand price of one GPU-hour (price of the node over its GPUs), held until the "
                 f"next documented change; as of {plan.as_of}. Sources: see the first line of each bill."
@@ -181,7 +184,7 @@ def _money_charts(plan: Plan, money_of: Ledger, book: PriceBook) -> dict[str, Ch
 _INCOME = "Resale is income, left of zero; the diamond and the figure are what remains."
 
 
-def _end_of_lines(plan: Plan, paid: Sequence[CumulativePoint]) -> str:
+def _end_of_lines(plan: Plan, paid: Sequence[CumulativePoint], money: MoneyFormat) -> str:
     """Return how the ends of the lines lead to the totals, which count what comes back at the end; empty if they do."""
     ends = {point.key: point.usd for point in paid}
     sentences = []
@@ -189,12 +192,12 @@ def _end_of_lines(plan: Plan, paid: Sequence[CumulativePoint]) -> str:
         if option.horizon_usd is None or option.target not in ends:
             continue
         back = ends[option.target] - option.horizon_usd
-        if money(back) == money(0.0) or back <= 0:
+        if money.text(back) == money.text(0.0) or back <= 0:
             continue
         source = "the sale of the equipment" if option.facility else "the unused part of the last term"
         sentences.append(
-            f"{heading(option)}: {money(ends[option.target])} paid, less {money(back)} for {source}, are the "
-            f"{money(option.horizon_usd)} of the totals. "
+            f"{heading(option)}: {money.text(ends[option.target])} paid, less {money.text(back)} for {source}, are the "
+            f"{money.text(option.horizon_usd)} of the totals. "
         )
     return "".join(sentences)
 
@@ -210,23 +213,23 @@ def _front_chart(plan: Plan) -> Chart:
     )
 
 
-def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook) -> Chart:
+def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook, money: MoneyFormat) -> Chart:
     owned = [option for option in plan.options if option.it_power_w is not None and option.run_share_usd is not None]
     if not owned or owned[0].run_share_usd is None:
         return Chart(svg="", caption="")
-    entries = sensitivities(money_of, book, owned[0].target)
+    entries = sensitivities(money_of, book, owned[0].target, money)
     return Chart(
-        svg=report_charts.sensitivity_chart(entries, owned[0].run_share_usd, plan.workload.unit),
+        svg=report_charts.sensitivity_chart(entries, owned[0].run_share_usd, plan.workload.unit, money),
         caption=(
             f"Share of one {plan.workload.unit.name} in what owning costs {NAME_OF_TARGET[owned[0].target]}, with one "
             "input at a time at its cheap (blue) or dear (orange) end and all others at their base; the upright line "
-            f"is {money(owned[0].run_share_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
+            f"is {money.text(owned[0].run_share_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
         ),
     )
 
 
-def _tornado(plan: Plan, found: Finances) -> Chart:
-    svg = ranking.tornado_chart(found)
+def _tornado(plan: Plan, found: Finances, money: MoneyFormat) -> Chart:
+    svg = ranking.tornado_chart(found, money)
     if not svg or found.base_saving_usd is None:
         return Chart(svg="", caption="")
     return Chart(
@@ -234,14 +237,14 @@ def _tornado(plan: Plan, found: Finances) -> Chart:
         caption=(
             f"What {owning_text(found)} saves in present value against {term_text(found.compared_with)}, with one "
             "input at a time at its P10 and its P90 and all others at their base; blue is the end that saves more, "
-            f"orange the one that saves less; the upright line is {money(found.base_saving_usd)}. "
+            f"orange the one that saves less; the upright line is {money.text(found.base_saving_usd)}. "
             f"Prices as of {plan.as_of}."
         ),
     )
 
 
-def _heat(plan: Plan, found: Finances) -> Chart:
-    svg = finance_tables.saving_map(found)
+def _heat(plan: Plan, found: Finances, money: MoneyFormat) -> Chart:
+    svg = finance_tables.saving_map(found, money)
     if not svg:
         return Chart(svg="", caption="")
     note = price_note(found)

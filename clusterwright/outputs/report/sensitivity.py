@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clusterwright.plan.text.inputs import input_words
-from clusterwright.plan.text.money import told_unit, told_value
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.records import Candidate, Economics, Parameter
@@ -29,13 +29,14 @@ class Sensitivity:
     high_text: str
 
 
-def sensitivities(money_of: Ledger, book: PriceBook, key: str) -> tuple[Sensitivity, ...]:
+def sensitivities(money_of: Ledger, book: PriceBook, key: str, money: MoneyFormat) -> tuple[Sensitivity, ...]:
     """Return the inputs that move the cost of one run most, at most ten, the widest first; empty if it is unknown.
 
     Args:
         money_of: the cash flow with every input at its base.
         book: the price book.
         key: the candidate, an owned one.
+        money: how amounts are written.
     """
     candidate = next(entry for entry in money_of.candidates if entry.key == key)
     economics = money_of.economics
@@ -45,9 +46,9 @@ def sensitivities(money_of: Ledger, book: PriceBook, key: str) -> tuple[Sensitiv
     for parameter in money_of.parameters:
         if parameter.low != parameter.high:
             moved.append((
-                _name(parameter),
-                _words(parameter, parameter.low),
-                _words(parameter, parameter.high),
+                _name(parameter, money),
+                _words(parameter, parameter.low, money),
+                _words(parameter, parameter.high, money),
             ))  # fmt: skip
             ways += [
                 replace(candidate, overrides=(*candidate.overrides, (parameter.key, value)))
@@ -78,18 +79,18 @@ def _run_usd(ways: Sequence[Candidate], economics: Economics, book: PriceBook) -
     return [found.run_usd for found in cost(named, economics, book, scenarios=("base",))] if named else []
 
 
-def _name(parameter: Parameter) -> str:
+def _name(parameter: Parameter, money: MoneyFormat) -> str:
     """Return an input in words, with the unit of its ends where they have one."""
     words = input_words(parameter.key)
-    return words if _is_share(parameter) or parameter.unit == "ratio" else f"{words}, {told_unit(parameter.unit)}"
+    return words if _is_share(parameter) or parameter.unit == "ratio" else f"{words}, {money.unit(parameter.unit)}"
 
 
 def _is_share(parameter: Parameter) -> bool:
     return parameter.unit.startswith("share")
 
 
-def _words(parameter: Parameter, value: float) -> str:
+def _words(parameter: Parameter, value: float, money: MoneyFormat) -> str:
     if _is_share(parameter):
         return percent(value)
-    amount = told_value(value, parameter.unit)
+    amount = money.value(value, parameter.unit)
     return f"{amount:,.4g}" if amount < 1e4 else f"{amount:,.0f}"  # noqa: PLR2004

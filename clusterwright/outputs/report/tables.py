@@ -10,7 +10,7 @@ from clusterwright.outputs.page_parts import Cell, Table, plain
 from clusterwright.plan.price_age import age_days
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.inputs import input_words
-from clusterwright.plan.text.money import bill_money, money_alike, money_span, told, told_code, told_unit, told_value
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import RANKED, days_shown, main_ways, purchase_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text, term_text
 from clusterwright.pricing.records import PricePoint
@@ -40,7 +40,7 @@ def heading(option: Option) -> str:
     return name[:1].upper() + name[1:]
 
 
-def comparison(plan: Plan, sources: Sources) -> Table:
+def comparison(plan: Plan, sources: Sources, money: MoneyFormat) -> Table:
     """Return one row per ranked way that a run can be done on: totals with bands, days, cluster, price of a node.
 
     What decides is first: narrow screens show the first columns.
@@ -56,20 +56,20 @@ def comparison(plan: Plan, sources: Sources) -> Table:
         *days_shown(plan, "Days"),
         "Cluster",
         "Buy now",
-        f"{told_code()} per GPU-hour",
+        f"{money.code} per GPU-hour",
         "Price of a node",
         "Priced from documents",
     )
     return Table(
         columns=columns,
         rows=tuple(
-            _compared(plan, way, sources, totals)
+            _compared(plan, way, sources, totals, money)
             for way, *totals in zip(
                 ways,
-                money_alike(way.run_usd for way in ways),
-                money_alike(way.run_share_usd for way in ways),
-                money_alike(way.horizon_usd for way in ways),
-                money_alike(way.npv_usd for way in ways),
+                money.column(way.run_usd for way in ways),
+                money.column(way.run_share_usd for way in ways),
+                money.column(way.horizon_usd for way in ways),
+                money.column(way.npv_usd for way in ways),
                 strict=True,
             )
         ),
@@ -77,7 +77,9 @@ def comparison(plan: Plan, sources: Sources) -> Table:
     )
 
 
-def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[str]) -> tuple[Cell, ...]:
+def _compared(
+    plan: Plan, way: Alternative, sources: Sources, totals: Sequence[str], money: MoneyFormat
+) -> tuple[Cell, ...]:
     run, share, horizon, present = totals
     option = plan.planned(way.key)
     known = way.calendar_days_low is not None and way.calendar_days_high is not None
@@ -85,11 +87,11 @@ def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[s
         Cell(text=capital(term_text(way.key)), detail=_mark(plan, way)),
         Cell(
             text=_NONE if way.run_usd is None else run,
-            detail=_band(way.run_usd, way.run_usd_low, way.run_usd_high),
+            detail=_band(way.run_usd, way.run_usd_low, way.run_usd_high, money),
         ),
         Cell(text=_NONE if way.run_share_usd is None else share),
-        Cell(text=horizon, detail=_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high)),
-        Cell(text=present, detail=_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high)),
+        Cell(text=horizon, detail=_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high, money)),
+        Cell(text=present, detail=_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high, money)),
         *(
             Cell(text=days, detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "")
             for days in days_shown(plan, days_text(way.calendar_days))
@@ -98,9 +100,9 @@ def _compared(plan: Plan, way: Alternative, sources: Sources, totals: Sequence[s
             text=f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
             detail=f"{way.gpus:,} {'GPUs' if option is None else option.accelerator_name}",
         ),
-        Cell(text=purchase_text(way)),
-        Cell(text="unknown" if way.usd_per_gpu_hour is None else f"{told(way.usd_per_gpu_hour):,.2f}"),
-        Cell(text=_NONE) if option is None else _node_price(option, sources),
+        Cell(text=purchase_text(way, money)),
+        Cell(text="unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):,.2f}"),
+        Cell(text=_NONE) if option is None else _node_price(option, sources, money),
         Cell(text=percent(way.priced_share)),
     )
 
@@ -114,21 +116,21 @@ def _mark(plan: Plan, way: Alternative) -> str:
     return f"cheapest {' and '.join(marks)}" if marks else ""
 
 
-def _node_price(option: Option, sources: Sources) -> Cell:
+def _node_price(option: Option, sources: Sources, money: MoneyFormat) -> Cell:
     nodes = [line for line in option.lines if line.line.category == "compute"]
     if not nodes or nodes[0].unit_usd is None:
         return Cell(text="unknown")
     node = nodes[0]
     since = f"{node.basis}, {node.price_date}" if node.price_date else node.basis
     ending = {"hourly": " an hour", "monthly": " a month", "once": ""}[node.line.charge]
-    return Cell(text=f"{bill_money(node.unit_usd)}{ending}", detail=since, sources=(sources.number(node),))
+    return Cell(text=f"{money.bill(node.unit_usd)}{ending}", detail=since, sources=(sources.number(node),))
 
 
-def _band(value: float | None, low: float | None, high: float | None) -> str:
-    return "" if value is None or low is None or high is None else money_span(low, high)
+def _band(value: float | None, low: float | None, high: float | None, money: MoneyFormat) -> str:
+    return "" if value is None or low is None or high is None else money.span(low, high)
 
 
-def cash_flow(rows: Sequence[CashFlowRow]) -> Table:
+def cash_flow(rows: Sequence[CashFlowRow], money: MoneyFormat) -> Table:
     """Return cash by year and category in whole USD; `purchase` is paid at the start; empty if a price is unknown."""
     years: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for row in rows:
@@ -139,9 +141,9 @@ def cash_flow(rows: Sequence[CashFlowRow]) -> Table:
         return Table(columns=(), rows=())
     body.append(("total", [sum(amounts[index] for _, amounts in body) for index in range(len(columns))]))
     return Table(
-        columns=(told_code(), *("purchase" if year == 0 else f"year {year}" for year in columns), "sum"),
+        columns=(money.code, *("purchase" if year == 0 else f"year {year}" for year in columns), "sum"),
         rows=tuple(
-            (Cell(text=name), *(Cell(text=_whole(amount)) for amount in (*amounts, sum(amounts))))
+            (Cell(text=name), *(Cell(text=_whole(amount, money)) for amount in (*amounts, sum(amounts))))
             for name, amounts in body
         ),
         numeric=frozenset(range(1, len(columns) + 2)),
@@ -153,41 +155,42 @@ def _year(month: float) -> int:
     return 0 if month == 0 else int((month - 1e-9) // 12) + 1
 
 
-def _whole(usd: float) -> str:
-    return _NONE if usd == 0 else f"{told(usd):,.0f}"
+def _whole(usd: float, money: MoneyFormat) -> str:
+    return _NONE if usd == 0 else f"{money.amount(usd):,.0f}"
 
 
-def prices(option: Option, sources: Sources, as_of: str) -> Table:
+def prices(option: Option, sources: Sources, as_of: str, money: MoneyFormat) -> Table:
     """Return the bill: each line with its price, of which day and how old it is on a day, and where it comes from."""
     return Table(
         columns=(
             "Item",
             "Quantity",
-            f"Price, {told_code()}",
-            f"Amount, {told_code()}",
+            f"Price, {money.code}",
+            f"Amount, {money.code}",
             "Basis",
             "In force from",
             "Last seen",
             "Source",
         ),
-        rows=tuple(_priced(line, sources, dt.date.fromisoformat(as_of)) for line in option.lines),
+        rows=tuple(_priced(line, sources, dt.date.fromisoformat(as_of), money) for line in option.lines),
         numeric=frozenset({1, 2, 3}),
         narrow=frozenset({4, 5, 6, 7}),
     )
 
 
-def _priced(line: PricedLine, sources: Sources, as_of: dt.date) -> tuple[Cell, ...]:
+def _priced(line: PricedLine, sources: Sources, as_of: dt.date, money: MoneyFormat) -> tuple[Cell, ...]:
     unknown = line.unit_usd is None or line.usd_per_period is None
     age = age_days(line, as_of)
     return (
         Cell(text=line.line.item, detail=line.line.note),
         Cell(text=f"{line.line.quantity:,.0f}", detail=line.line.unit),
         Cell(
-            text="unknown" if line.unit_usd is None else plain(told(line.unit_usd)),
+            text="unknown" if line.unit_usd is None else plain(money.amount(line.unit_usd)),
             detail="each" if line.line.unit == "each" else f"per {line.line.unit}",
         ),
         Cell(
-            text="unknown" if line.usd_per_period is None else plain(told(line.usd_per_period)), detail=line.line.charge
+            text="unknown" if line.usd_per_period is None else plain(money.amount(line.usd_per_period)),
+            detail=line.line.charge,
         ),
         Cell(text=line.basis, detail=f"{line.confidence} confidence" if line.confidence else ""),
         Cell(text=line.price_date or _NONE),
@@ -199,12 +202,13 @@ def _priced(line: PricedLine, sources: Sources, as_of: dt.date) -> tuple[Cell, .
     )
 
 
-def price_changes(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> Table:
+def price_changes(plan: Plan, histories: Mapping[str, Sequence[PricePoint]], money: MoneyFormat) -> Table:
     """Return every documented change of the on-demand price of the rented nodes, newest first within a target.
 
     Args:
         plan: names the options.
         histories: chosen price points by target, oldest first.
+        money: how amounts are written.
     """
     rows = []
     for option in plan.options:
@@ -217,29 +221,29 @@ def price_changes(plan: Plan, histories: Mapping[str, Sequence[PricePoint]]) -> 
             (
                 Cell(text=option.instance, detail=f"{heading(option)}, {point.region or 'all regions'}"),
                 Cell(text=point.effective_from.isoformat()),
-                Cell(text=plain(told(point.usd))),
-                Cell(text=plain(told(point.usd) / option.gpus_per_node)),
+                Cell(text=plain(money.amount(point.usd))),
+                Cell(text=plain(money.amount(point.usd) / option.gpus_per_node)),
                 Cell(text=point.source, detail=point.locator),
             )
             for point in reversed(points)
         ]
     return Table(
-        columns=("Node", "In force from", f"{told_code()} per hour", f"{told_code()} per GPU-hour", "Source"),
+        columns=("Node", "In force from", f"{money.code} per hour", f"{money.code} per GPU-hour", "Source"),
         rows=tuple(rows),
         numeric=frozenset({2, 3}),
         narrow=frozenset({1}),
     )
 
 
-def parameters(plan: Plan) -> Table:
+def parameters(plan: Plan, money: MoneyFormat) -> Table:
     """Return the economic values with their ends, reason, source and date."""
     return Table(
         columns=("Value", "Base", "Cheap to dear", "Basis", "Reason", "Source"),
         rows=tuple(
             (
-                Cell(text=input_words(entry.key), detail=f"{entry.key}, {told_unit(entry.unit)}"),
-                Cell(text=plain(told_value(entry.value, entry.unit))),
-                Cell(text=_ends(entry)),
+                Cell(text=input_words(entry.key), detail=f"{entry.key}, {money.unit(entry.unit)}"),
+                Cell(text=plain(money.value(entry.value, entry.unit))),
+                Cell(text=_ends(entry, money)),
                 Cell(text=entry.basis),
                 Cell(text=entry.reason),
                 Cell(text=entry.source, detail=entry.date),
@@ -250,6 +254,6 @@ def parameters(plan: Plan) -> Table:
     )
 
 
-def _ends(entry: Parameter) -> str:
-    low, high = (plain(told_value(value, entry.unit)) for value in (entry.low, entry.high))
+def _ends(entry: Parameter, money: MoneyFormat) -> str:
+    low, high = (plain(money.value(value, entry.unit)) for value in (entry.low, entry.high))
     return _NONE if entry.low == entry.high else f"{low} to {high}"

@@ -8,7 +8,7 @@ from clusterwright.outputs.page_parts import Cell, Chart, Table
 from clusterwright.outputs.serving.rate_charts import day_chart, rate_chart
 from clusterwright.plan.record import Plan
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
-from clusterwright.plan.text.money import told, told_code
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import replica_text, time_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital
 from clusterwright.sizing.serving.search import Predicted
@@ -34,26 +34,26 @@ _MEMORY = (
 _UNKNOWN = "unknown"
 
 
-def cluster_table(plan: Plan) -> Table:
+def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
     """Return how each target serves: replicas, layout, latencies at the goals' percentile, tokens and their price."""
     serves = serving_plan(plan)
     at = f"P{serves.goals.percentile:g}"
     return Table(
         columns=(
             "Where", "Replicas", "Layout of each", "Requests in flight, each", f"First token, {at}",
-            f"Time per token, {at}", "Output tokens/s at the peak", f"{told_code()} per million output tokens",
+            f"Time per token, {at}", "Output tokens/s at the peak", f"{money.code} per million output tokens",
             "Limited by",
         ),
-        rows=tuple(_row(option) for option in serves.options),
+        rows=tuple(_row(option, money) for option in serves.options),
         numeric=frozenset({1, 3, 4, 5, 6, 7}),
     )  # fmt: skip
 
 
-def _row(option: ServingOption) -> tuple[Cell, ...]:
+def _row(option: ServingOption, money: MoneyFormat) -> tuple[Cell, ...]:
     price = option.usd_per_million_tokens
     spare = f"{option.spare_replicas} spare" if option.spare_replicas else ""
     band = "" if price.output_low is None or price.output_high is None else (
-        f"{told(price.output_low):.2f} to {told(price.output_high):.2f}"
+        f"{money.amount(price.output_low):.2f} to {money.amount(price.output_high):.2f}"
     )  # fmt: skip
     return (
         Cell(text=capital(NAME_OF_TARGET[option.target])),
@@ -63,7 +63,7 @@ def _row(option: ServingOption) -> tuple[Cell, ...]:
         _latency(option.first_token_s),
         _latency(option.time_per_token_s),
         Cell(text=f"{option.output_tokens_per_s.value:,.0f}"),
-        Cell(text=_UNKNOWN if price.output is None else f"{told(price.output):.2f}", detail=band),
+        Cell(text=_UNKNOWN if price.output is None else f"{money.amount(price.output):.2f}", detail=band),
         Cell(text="; ".join(option.limited_by)),
     )
 

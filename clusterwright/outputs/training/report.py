@@ -6,6 +6,7 @@ from clusterwright.outputs.drawing.bar_chart import bar_chart
 from clusterwright.outputs.drawing.charts import GREY, PALETTE, Bar, Segment
 from clusterwright.outputs.page_parts import Cell, Chart, Table
 from clusterwright.plan.record import Plan, TrainingOption, TrainingPlan, training_plan
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, data_text, layout_text, offload_text
 from clusterwright.units import percent
 
@@ -41,7 +42,7 @@ _STEP_NAMES = {
 }
 
 
-def cluster_table(plan: Plan) -> Table:
+def cluster_table(plan: Plan, _: MoneyFormat) -> Table:
     """Return how each target runs the job: layout, speed, failures and what limits it."""
     return Table(
         columns=(

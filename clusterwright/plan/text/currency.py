@@ -1,18 +1,16 @@
 """The currency in which a plan's money is reported: its dated rate.
 
-Everything is counted in USD. Whoever prints or writes for people does so within `told_as_asked`, and makes every amount
-with `money.money` and its like; JSON keeps USD, as its names say, with the rate beside it.
+Everything is counted in USD. Whoever prints or writes for people passes the `MoneyFormat` of `money_as_asked` to what
+renders; JSON keeps USD, as its names say, with the rate.
 """
 
 import datetime as dt
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.money import Currency, told_in
+from clusterwright.plan.text.money import Currency, MoneyFormat
 from clusterwright.pricing.book import PriceBook
 
 _PATH = ("tco", "currency")
@@ -51,16 +49,13 @@ def report_currency(plan: Plan, book: PriceBook) -> Currency | None:
     return Currency(code=asked.code, usd=asked.usd, day=asked.day.isoformat(), source=asked.source or "blueprint")
 
 
-@contextmanager
-def told_as_asked(plan: Plan, book: PriceBook) -> Iterator[Currency | None]:
-    """Tell all money as the blueprint asks for it for the time of the block, and give its currency; None is USD.
+def money_as_asked(plan: Plan, book: PriceBook) -> MoneyFormat:
+    """Return how a plan's money is written for people: in the currency that its blueprint asks for.
 
     Raises:
         MissingFactError, InputError: see `report_currency`.
     """
-    currency = report_currency(plan, book)
-    with told_in(currency):
-        yield currency
+    return MoneyFormat(currency=report_currency(plan, book))
 
 
 def with_currency(document: dict[str, Any], currency: Currency | None) -> dict[str, Any]:

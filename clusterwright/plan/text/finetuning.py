@@ -1,7 +1,7 @@
 """The numbers of a fine-tuning run as words, the same wherever they are shown: layout, memory, rate, what it leaves."""
 
 from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
-from clusterwright.plan.text.money import money
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import probability_text
 from clusterwright.sizing.finetuning.job import ALL, NODE
 from clusterwright.units import percent
@@ -77,12 +77,12 @@ def left_text(plan: FinetuningPlan, option: FinetuningOption) -> str:
     )
 
 
-def month_text(plan: FinetuningPlan, option: FinetuningOption) -> str:
+def month_text(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> str:
     """Return what a month of runs costs; empty where that is unknown."""
     if option.month_usd is None:
         return ""
     runs = option.runs_in_horizon / plan.economics.horizon_months
-    return f"{runs:,.3g} run{'' if runs == 1 else 's'} a month: {money(option.month_usd)} a month"
+    return f"{runs:,.3g} run{'' if runs == 1 else 's'} a month: {money.text(option.month_usd)} a month"
 
 
 def count_text(number: float) -> str:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from clusterwright.plan.record import Alternative, Option, Plan
-from clusterwright.plan.text.money import money, money_band, money_span
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import term_text
 
 NONE = "–"
@@ -34,33 +34,34 @@ def paper_title(plan: Plan) -> str:
     return _NOT_RANKED if plan.ranked else _NONE_RANKED
 
 
-def cash_text(way: Alternative | Option) -> str:
+def cash_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return the cash that one run takes; a dash where there is only a share of what the horizon takes."""
-    return NONE if way.run_usd is None and way.run_share_usd is not None else money(way.run_usd)
+    return NONE if way.run_usd is None and way.run_share_usd is not None else money.text(way.run_usd)
 
 
-def cash_band_text(way: Alternative | Option) -> str:
+def cash_band_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return the same with its band."""
-    return cash_text(way) if way.run_usd is None else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
+    return cash_text(way, money) if way.run_usd is None else money.band(way.run_usd, way.run_usd_low, way.run_usd_high)
 
 
-def span_text(usd: float | None, low: float | None, high: float | None) -> str:
+def span_text(usd: float | None, low: float | None, high: float | None, money: MoneyFormat) -> str:
     """Return the band of an amount for the column beside it; a dash where there is none that three digits show.
 
-    >>> span_text(1_310_000, 1_080_000, 1_810_000), span_text(None, 1.0, 2.0), span_text(5e5, 5e5, 5e5)
+    >>> from clusterwright.plan.text.money import USD
+    >>> span_text(1_310_000, 1_080_000, 1_810_000, USD), span_text(None, 1.0, 2.0, USD), span_text(5e5, 5e5, 5e5, USD)
     ('$1.08–1.81 M', '–', '–')
     """
-    return NONE if usd is None or low is None or high is None else money_span(low, high, between="–") or NONE
+    return NONE if usd is None or low is None or high is None else money.span(low, high, between="–") or NONE
 
 
-def share_text(way: Alternative | Option) -> str:
+def share_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return the share of the horizon's cost that one run takes; a dash where a run is paid in cash."""
-    return NONE if way.run_share_usd is None else money(way.run_share_usd)
+    return NONE if way.run_share_usd is None else money.text(way.run_share_usd)
 
 
-def purchase_text(way: Alternative | Option) -> str:
+def purchase_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return what is bought at the start; a dash where nothing is."""
-    return NONE if way.capex_usd == 0 else money(way.capex_usd)
+    return NONE if way.capex_usd == 0 else money.text(way.capex_usd)
 
 
 def answers_text(plan: Plan, key: str) -> str:
@@ -152,11 +153,11 @@ def _undercuts(usd: float | None, of_answer: float | None) -> bool:
     return usd is not None and (of_answer is None or usd < of_answer)
 
 
-def reason_lines(ways: Sequence[Alternative]) -> list[str]:
+def reason_lines(ways: Sequence[Alternative], money: MoneyFormat) -> list[str]:
     """Return why ways are not ranked, each reason once, with their names and what a run would take."""
     by_reason: dict[str, list[str]] = {}
     for way in ways:
         usd = way.npv_usd if way.run_usd is None else way.run_usd
-        what = "" if usd is None else f" {money(usd)}{' NPV' if way.run_usd is None else ''}"
+        what = "" if usd is None else f" {money.text(usd)}{' NPV' if way.run_usd is None else ''}"
         by_reason.setdefault(way.reason, []).append(f"{term_text(way.key)}{what}")
     return [f"{'; '.join(names)}: {reason}" for reason, names in by_reason.items()]

@@ -1,7 +1,7 @@
 """The numbers of a service as words, the same wherever they are shown: latencies, goals, replicas."""
 
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
-from clusterwright.plan.text.money import money, told
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.serving.search import Predicted, ReplicaLayout
 from clusterwright.units import percent
@@ -74,12 +74,13 @@ def replicas_text(option: ServingOption) -> str:
     )
 
 
-def day_text(option: ServingOption) -> str:
+def day_text(option: ServingOption, money: MoneyFormat) -> str:
     """Return what a day of today's traffic keeps and needs of replicas, and what an autoscaler would."""
     day = option.day
     spare = f" and {option.spare_replicas} spare" if option.spare_replicas else ""
     kept, worked, following = (
-        "" if usd is None else f" ({money(usd)} a month)" for usd in (day.kept_usd, day.worked_usd, day.following_usd)
+        "" if usd is None else f" ({money.text(usd)} a month)"
+        for usd in (day.kept_usd, day.worked_usd, day.following_usd)
     )
     weights = option.replica_memory.weights * option.layout.gpus
     return (
@@ -95,9 +96,9 @@ def certainty_text(option: ServingOption) -> str:
     return option.outlook or f"{probability_text(option.probability)} probable that the goals are met at the peak"
 
 
-def told_each(usd_per_million: float | None) -> str:
+def per_million_text(usd_per_million: float | None, money: MoneyFormat) -> str:
     """Return a price per million tokens; empty where there is none."""
-    return "" if usd_per_million is None else f"{told(usd_per_million):.3g}"
+    return "" if usd_per_million is None else f"{money.amount(usd_per_million):.3g}"
 
 
 def tokens_text(tokens: float) -> str:

@@ -2,7 +2,7 @@
 
 from clusterwright import units
 from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption, WorkUnit
-from clusterwright.plan.text.money import money, money_band
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.loading import DataFeed
 
@@ -136,21 +136,22 @@ def month_text(months: float | None) -> str:
     return "never" if months is None else f"month {months:.1f}"
 
 
-def hardware_lines(plan: Plan) -> tuple[str, ...]:
+def hardware_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return what was chosen where the blueprint leaves the hardware open: a line per target with the closest others.
 
     A target that leaves no choice has no line.
     """
-    return tuple(_hardware_line(option) for option in plan.options if option.considered)
+    return tuple(_hardware_line(option, money) for option in plan.options if option.considered)
 
 
-def _hardware_line(option: Option) -> str:
+def _hardware_line(option: Option, money: MoneyFormat) -> str:
     chosen, *others = option.considered
     priced = [entry for entry in others if entry.usd is not None and entry.meets_goal]
-    closest = ", ".join(f"{entry.name} {money(entry.usd)}" for entry in priced[:_CLOSEST])
+    closest = ", ".join(f"{entry.name} {money.text(entry.usd)}" for entry in priced[:_CLOSEST])
     rest = len(others) - len(priced)
+    bought = f"{chosen.name} at {money.text(chosen.usd)}"
     parts = [
-        f"{NAME_OF_TARGET[option.target]}: {chosen.name} at {money(chosen.usd)} of {len(option.considered)} allowed",
+        f"{NAME_OF_TARGET[option.target]}: {bought} of {len(option.considered)} allowed",
         *([f"next {closest}"] if closest else []),
         *([f"{rest} without a price, a fact or enough speed"] if rest else []),
         f"explain hardware --on {option.target} has all",
@@ -216,14 +217,14 @@ def indicative_text(way: Alternative) -> str:
     return f", indicative ({units.percent(basis.documented_share)} documented)"
 
 
-def answer_lines(plan: Plan) -> tuple[str, ...]:
+def answer_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return the answer: how to do the unit of work alone, and how to do as many as the whole horizon holds."""
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if alone is None:
         return (_no_answer(plan),)
     unit = plan.workload.unit
     first, last = plan.planned(alone.key), None if kept is None else plan.planned(kept.key)
-    lines = [f"for {unit.asked}: {_way(plan, alone)}{_outlook(first)}"]
+    lines = [f"for {unit.asked}: {_way(plan, alone, money)}{_outlook(first)}"]
     if kept is not None:
         horizon = f"{plan.economics.horizon_months:.0f} months"
         if plan.economics.runs is None:
@@ -231,12 +232,12 @@ def answer_lines(plan: Plan) -> tuple[str, ...]:
         work = f"{amount_text(plan.options[0].runs_in_horizon, unit, such=True)} in {horizon} cost least"
         what = "the same way" if kept is alone else f"if you {_cluster_of(plan, kept)}"
         each = kept.run_usd if kept.run_share_usd is None else kept.run_share_usd
-        present = money_band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
+        present = money.band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
         near = plan.contender
-        close = "" if near is None else f"; {term_text(near.key)}, at {money(near.npv_usd)}, is within that band"
+        close = "" if near is None else f"; {term_text(near.key)}, at {money.text(near.npv_usd)}, is within that band"
         lines.append(
-            f"{work} {what}: {present} in present value, {money(kept.horizon_usd)} paid, {money(each)} {unit.each}"
-            f"{indicative_text(kept)}{close}{'' if last is first else _outlook(last)}"
+            f"{work} {what}: {present} in present value, {money.text(kept.horizon_usd)} paid, "
+            f"{money.text(each)} {unit.each}{indicative_text(kept)}{close}{'' if last is first else _outlook(last)}"
         )
     return tuple(lines)
 
@@ -268,7 +269,7 @@ def _cluster_of(plan: Plan, way: Alternative) -> str:
     return f"rent {cluster_text(option)} {on_target(option.target)} {option.region}{f', {paid}' if paid else ''}"
 
 
-def _way(plan: Plan, way: Alternative) -> str:
+def _way(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     early = ""
     if plan.goals.finish_within_days is not None:
         spare = plan.goals.finish_within_days - way.calendar_days
@@ -278,12 +279,12 @@ def _way(plan: Plan, way: Alternative) -> str:
     option = plan.planned(way.key)
     time = days_text(way.calendar_days) if option is None else days_band_text(option)
     cost = (
-        f"{money(way.capex_usd)} to buy"
+        f"{money.text(way.capex_usd)} to buy"
         if way.run_usd is None
-        else money_band(way.run_usd, way.run_usd_low, way.run_usd_high)
+        else money.band(way.run_usd, way.run_usd_low, way.run_usd_high)
     )
     cost += indicative_text(way)
-    listed = on_demand_text(plan, way)
+    listed = on_demand_text(plan, way, money)
     taken = "" if plan.workload.always_on else f"{time}{early}, "
     return f"{_cluster_of(plan, way)}: {taken}{cost}{f' ({listed})' if listed else ''}"
 
@@ -297,7 +298,7 @@ def booking_text(option: Option) -> str:
     return f"{booked.name} of {nodes}{booked.days} days, paid whole"
 
 
-def on_demand_text(plan: Plan, way: Alternative) -> str:
+def on_demand_text(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     """Return the price on demand of the same target, empty where a way is on demand or that price is unknown."""
     same = plan.alternative(f"{way.key.partition('/')[0]}/on_demand")
     if way.term == "on_demand" or way.run_usd is None or same is None or same.run_usd is None:
@@ -305,7 +306,7 @@ def on_demand_text(plan: Plan, way: Alternative) -> str:
     size = "" if (same.nodes, same.instance) == (way.nodes, way.instance) else (
         f" with {same.nodes:,} nodes in {same.calendar_days:.1f} days"
     )  # fmt: skip
-    return f"{money(same.run_usd)} on demand{size}"
+    return f"{money.text(same.run_usd)} on demand{size}"
 
 
 def data_text(feed: DataFeed) -> str:

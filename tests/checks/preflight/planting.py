@@ -22,6 +22,7 @@ from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.project.configuration.shared import stack_name
 from clusterwright.outputs.project.fill_ins import fill_ins
 from clusterwright.outputs.project.stack import declared_keys
+from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
 from tests.stacks.cases import TYPICAL
 from tests.stacks.projects import _SECRET, _TYPED, STACK, _filled, _secrets, plan_for, run, set_config
@@ -106,7 +107,7 @@ def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
         name.replace(f"Pulumi.{written}.", f"Pulumi.{STACK}."): file.content.replace(
             f"/{written}\n".encode(), f"/{STACK}\n".encode()
         )
-        for name, file in cloud_files(plan, option, load()).items()
+        for name, file in cloud_files(plan, option, load(), USD).items()
     }
 
 
@@ -114,7 +115,7 @@ def write(cloud: str, scheduler: str, folder: Path) -> None:
     """Write a project with its jobs, and set what its README asks for."""
     plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
     option = replace(plan.options[0], scheduler=scheduler)
-    files = cloud_files(plan, option, load())
+    files = cloud_files(plan, option, load(), USD)
     for name, content in _files(cloud, scheduler).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

@@ -20,6 +20,7 @@ from clusterwright import assets
 from clusterwright.blueprint import user_list
 from clusterwright.catalog.load import load
 from clusterwright.outputs.deliverables import cloud_files
+from clusterwright.plan.text.money import USD
 from tests.engines.pulumi_projects import engine_program
 from tests.stacks.cases import TYPICAL, stacks
 from tests.stacks.projects import LAYERS, plan_for
@@ -86,7 +87,7 @@ def project_of(cloud: str, scheduler: str) -> Project:
     """Return the project that is written for a cloud's typical machine, with its job."""
     plan = plan_for(cloud, TYPICAL[cloud])
     option = replace(plan.options[0], nodes=4, scheduler=scheduler)
-    files = cloud_files(plan, option, load())
+    files = cloud_files(plan, option, load(), USD)
     return Project(
         cloud=cloud, scheduler=scheduler, texts={path: file.content.decode() for path, file in files.items()}
     )
