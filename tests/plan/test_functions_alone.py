@@ -1,10 +1,13 @@
 """Small functions of options, differences, explanations and charges, each held without a whole plan."""
 
+import datetime as dt
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from clusterwright.actual import reconcile
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.diff import differences
 from clusterwright.diff.causes import Effect, _left
@@ -16,7 +19,7 @@ from clusterwright.explain.sizing import _compute, _stage_words
 from clusterwright.facility.checklist import power
 from clusterwright.finance import carbon, charge_streams, taxed
 from clusterwright.plan import answer_basis, offers, work
-from clusterwright.plan.candidates import cloud_limits, consider
+from clusterwright.plan.candidates import capacities, cloud_limits, consider
 from clusterwright.plan.decide import _over_budget
 from clusterwright.plan.hybrids import financings
 from clusterwright.plan.owned import design as owned_design
@@ -25,6 +28,7 @@ from clusterwright.plan.target_network import node_as_asked
 from clusterwright.plan.text.money import USD
 from clusterwright.plan.ways import _alternative
 from clusterwright.plan.without_effect import _services, _storage
+from clusterwright.pricing import offer_lines
 from clusterwright.sizing.training.practice import LEAN, STANDARD
 from clusterwright.sweep import costs, space
 from clusterwright.tco.chance.distributions import UncertainInput
@@ -495,3 +499,57 @@ def test_a_band_is_within_what_there_is_and_holds_its_value() -> None:
         _utilisation(low=0.6, high=0.9)
     with pytest.raises(InputError, match="outside of its band"):
         _utilisation(low=0.3, high=0.4)
+
+
+def test_commitments_are_for_the_nodes_that_are_had_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever other kinds of capacity a cloud has."""
+    monkeypatch.setattr(
+        capacities,
+        "_under",
+        lambda *_, name, kind, held: capacities.OtherCapacity(
+            key=f"{name}/{kind}", blueprint=stand_in(), several=(stand_in(kind=kind),), set_values=(), held=held
+        ),
+    )
+    monkeypatch.setattr(capacities, "_committed", lambda entry, term: stand_in(kind=entry.kind, term=term))
+    blueprint = stand_in(targets=stand_in(aws=stand_in(capacity="spot", model_fields_set=set())))
+    considered: Any = {"aws": [stand_in(kind="spot")]}
+    found = capacities.other_capacities(blueprint, stand_in(), stand_in(), considered)
+    committed = [entry for entry in found if entry.key.rpartition("/")[2] in capacities.COMMITTED_TERMS]
+    assert committed
+    assert {one.kind for entry in committed for one in entry.several} == {"on-demand"}  # type: ignore[attr-defined]
+
+
+def test_lines_of_a_bill_whose_differences_are_alike_to_a_cent_come_by_what_was_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenth of a cent more is no larger difference."""
+    planned = {"small": (1.004, 10.0), "large": (1.001, 20.0)}
+    monkeypatch.setattr(reconcile, "_expected", lambda *_, **__: (planned, {}))
+    monkeypatch.setattr(reconcile, "_found", lambda *_, **__: {})
+    monkeypatch.setattr(
+        reconcile,
+        "_variance",
+        lambda name, *_: stand_in(
+            line=name, difference_usd=planned[name][0], planned_usd=planned[name][1], actual_usd=0.0
+        ),
+    )
+    monkeypatch.setattr(reconcile, "target_of", lambda _: "aws")
+    plan = stand_in(economics=stand_in(hours_per_month=730.0, horizon_months=36))
+    span = stand_in(provider="AWS", start=dt.datetime(2026, 1, 1), end=dt.datetime(2026, 2, 1))  # noqa: DTZ001
+    found = reconcile._of_option(plan, stand_in(target="aws", lines=()), [], [], [span], cost="billed", rates={})
+    assert [line.line for line in found.lines] == ["large", "small"]
+
+
+def test_a_document_that_cannot_be_searched_says_so_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is removed afterwards need not have been written."""
+
+    def failing(*_: object) -> None:
+        raise InputError("no line can be read", help="fetch it again")
+
+    document = tmp_path / "offers.csv"
+    document.write_text('"SKU","Price"\n"a","1"\n')
+    monkeypatch.setattr(offer_lines, "_run", failing)
+    with pytest.raises(InputError, match="no line can be read"):
+        offer_lines.write_lines(
+            document, tmp_path / "table.csv", first_line=0, cells=("a",), endings=(), columns={"sku": True}
+        )

@@ -116,8 +116,8 @@ def test_the_advice_of_waiting_ends_it(planned, more: str, advised: tuple[str, .
     assert only(fed).data.stall_s <= 0.01 * only(fed).step.total_s
     if "data.staging" in finding.help:
         kept = tuple(value for value in values if not value.startswith("storage."))
-        sizes = f"targets.aws.min_nodes={only(waiting).nodes}"
-        assert not planned(more, values=(*kept, "data.staging=nvme", sizes)).findings
+        # Few nodes are mostly interrupted before they have copied their part again: such a size takes ages.
+        assert not planned(more, values=(*kept, "data.staging=nvme")).findings
 
 
 def test_pictures_wait_for_the_processes(planned) -> None:  # noqa: ANN001
