@@ -150,13 +150,14 @@ def _switches(inventory: Inventory) -> Iterator[tuple[int, str, str]]:
         (stock.INBAND_SWITCH, [ethernet_links.inband_core(switch) for switch in range(inband.core)]),
         (stock.BORDER_SWITCH, [ethernet_links.border_switch(switch) for switch in range(inband.border)]),
         (stock.OOB_SWITCH, inventory.oob_names()),
-        # Storage switches stand last, beside the storage boxes, whose cables are short.
         (inventory.storage_switch, [two_sided.core(core) for core in range(storage.core)]),
         (inventory.storage_switch, [two_sided.spine(spine) for spine in range(storage.spine)]),
-        (inventory.storage_switch, [two_sided.leaf(leaf) for leaf in range(storage.leaf)]),
     ]
     for sku, named in alternating:
         yield from ((number % SIDES, sku, name) for number, name in enumerate(named))
+    # Storage leaves come last and the first of them at the end: boxes hang on those, by cables that are short.
+    for leaf in reversed(range(storage.leaf)):
+        yield leaf % SIDES, inventory.storage_switch, two_sided.leaf(leaf)
 
 
 def _side_of_leaf(fabric: Fabric, leaf: int, *, plane: int, planes: int) -> int:
