@@ -23,6 +23,13 @@ GOALS = {12_288: 300.0}
 SIZES = (128, 1_024, 12_288)
 #: InfiniBand fabrics of more nodes than one of three levels of 64-port switches takes have planes, a rail pair in each.
 PLANES_FROM, PLANES = 8_193, 4
+#: Their more racks of switches need narrower aisles for cables to reach (docs/documents.md, Size and time).
+ROWS_OF_PLANES = (
+    "site.hall.cold_aisle=1.2 m",
+    "site.hall.hot_aisle=0.9 m",
+    "site.hall.racks_per_row=109",
+    "site.hall.switch_racks=middle-rows",
+)
 
 
 def one(folder: Path) -> dict[str, object]:
@@ -56,7 +63,7 @@ def write(nodes: int, fabric: str, folder: Path) -> None:
     """Write the documents of a size."""
     sizes = [f"targets.onprem.{name}_nodes={nodes}" for name in ("min", "max")]
     if fabric == "infiniband" and nodes >= PLANES_FROM:
-        sizes.append(f"targets.onprem.fabric.planes={PLANES}")
+        sizes += [f"targets.onprem.fabric.planes={PLANES}", *ROWS_OF_PLANES]
     changes = [word for value in (*sizes, f"targets.onprem.fabric.kind={fabric}") for word in ("--set", value)]
     blueprint = ROOT / "blueprints" / "train-gpt3-175b.yaml"
     program = str(Path(sys.executable).with_name("clusterwright"))

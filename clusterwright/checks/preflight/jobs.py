@@ -109,12 +109,12 @@ def _script(subject: Subject, instance: Instance, name: str, content: str) -> It
                 message=f"does not set {variable}: {instance.id} needs it",
                 fix=f"export {variable}={value}",
             )
-    devices = given.get("CUDA_VISIBLE_DEVICES") or given.get("NVIDIA_VISIBLE_DEVICES") or ""
-    if re.fullmatch(r"\d+(,\d+)*", devices) and devices.count(",") + 1 != instance.gpus:
+    shown = _shown(given)
+    if shown is not None and shown != instance.gpus:
         yield Found(
             file=name,
             line=places.get("CUDA_VISIBLE_DEVICES", 0),
-            message=f"shows {devices.count(',') + 1} of {instance.gpus} GPUs to its processes",
+            message=f"shows {shown} of {instance.gpus} GPUs to its processes",
             fix="leave CUDA_VISIBLE_DEVICES to Slurm",
         )
 
@@ -350,6 +350,16 @@ def _container(
     }
     for variable, wrong, fix in problems(instance, given, in_pod=True):
         yield Found(file=name, line=line, message=f"{variable} {wrong}", fix=fix)
+    shown = _shown(given)
+    if shown is not None and shown != asked:
+        message = f"shows {shown} of {asked} GPUs to its processes"
+        yield Found(file=name, line=line, message=message, fix="leave the devices to Kubernetes")
+
+
+def _shown(given: Mapping[str, str]) -> int | None:
+    """Return how many devices variables leave to processes; None where they name none by number."""
+    devices = given.get("CUDA_VISIBLE_DEVICES") or given.get("NVIDIA_VISIBLE_DEVICES") or ""
+    return devices.count(",") + 1 if re.fullmatch(r"\d+(,\d+)*", devices) else None
 
 
 def _items(value: Any) -> list[Any]:  # noqa: ANN401 - a manifest
