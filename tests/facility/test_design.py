@@ -12,6 +12,7 @@ from clusterwright.catalog.load import load
 from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.facility.cabling.cables import Cable, tally
+from clusterwright.facility.cabling.devices import shared_devices
 from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric.compute import rail_levels
@@ -313,3 +314,14 @@ def test_a_power_cap_comes_off_the_nodes() -> None:
     assert plain.power.network_w == capped.power.network_w
     saved = plain.power.annual_it_kwh - capped.power.annual_it_kwh
     assert saved == pytest.approx(7 * 8 * 0.2 * 8760)
+
+
+@pytest.mark.parametrize("nodes", [48, 1_024])
+def test_storage_boxes_stand_beside_the_leaves_that_they_hang_on(nodes: int) -> None:
+    """Their splitters reach 30 m: between a box and its leaf on the same side stand no other storage leaves."""
+    design = _design(nodes)
+    sides = shared_devices(design.inventory, load())
+    for number, side in enumerate(sides):
+        names = [device.name for device in side]
+        after = names[names.index(f"st-leaf-01{'ab'[number]}") + 1]
+        assert after.startswith(("st-data-", "st-node-"))
