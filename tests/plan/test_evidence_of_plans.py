@@ -32,6 +32,16 @@ def test_a_measured_framework_narrows_the_band() -> None:
     assert named.workload.framework == "NeMo 26.02"
 
 
+@pytest.mark.parametrize("details", [False, True])
+def test_an_answer_says_which_software_it_assumes(details: bool) -> None:
+    """Where the blueprint names none, the default is printed as assumed; where it names one, nothing is assumed."""
+    unnamed, named = shipped(*_AWS), shipped(*_AWS, "workload.framework=NeMo 26.02")
+    said = " ".join(plan_text(unnamed, Path("train.yaml"), money=USD, details=details).split())
+    assert "software assumed, since workload.framework names none: days of the median of measured software" in said
+    assert "memory as Megatron-LM keeps it" in said
+    assert "software assumed" not in plan_text(named, Path("train.yaml"), money=USD, details=details)
+
+
 def test_a_release_that_nobody_measured_takes_its_family() -> None:
     """Its band is wider than that of a measured release, and its days are nearer to the family than to no name."""
     measured, other = shipped(*_AWS, "workload.framework=NeMo 26.02"), shipped(*_AWS, "workload.framework=NeMo 26.99")

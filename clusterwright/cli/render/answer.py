@@ -38,6 +38,7 @@ from clusterwright.plan.text.words import (
     band_text,
     hardware_lines,
     own_facts_lines,
+    software_text,
     term_text,
 )
 from clusterwright.plan.work import work_text
@@ -88,10 +89,14 @@ def plan_text(
         *_no_price(plan),
         *_block("Currency", *money.note[1:]),
         *_findings(plan),
-        *(_details(plan, money) if details else _block("Caveats", caveats_line(plan, money), band_text(plan))),
+        *(_details(plan, money) if details else _block("Caveats", *_caveats(plan, money))),
         *_next(plan, path, set_values, written=written),
     ]
     return "\n".join(parts)
+
+
+def _caveats(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
+    return tuple(line for line in (caveats_line(plan, money), software_text(plan), band_text(plan)) if line)
 
 
 def _details(plan: Plan, money: MoneyFormat) -> list[str]:
@@ -101,7 +106,7 @@ def _details(plan: Plan, money: MoneyFormat) -> list[str]:
         *run,
         *([""] if run else []),
         *caveat_details(plan, money),
-        *prose(band_text(plan), indent=2),
+        *(row for line in (software_text(plan), band_text(plan)) if line for row in prose(line, indent=2)),
         "",
     ]
 

@@ -1,7 +1,7 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
 from clusterwright import units
-from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption, WorkUnit
+from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption, TrainingPlan, WorkUnit
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.loading import DataFeed
@@ -328,6 +328,16 @@ def own_facts_lines(plan: Plan) -> list[str]:
 
 def _fact(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:,.10g}"
+
+
+def software_text(plan: Plan) -> str:
+    """Return which software a training run is assumed to have where its blueprint names none, else nothing."""
+    if not isinstance(plan, TrainingPlan) or plan.workload.framework:
+        return ""
+    return (
+        "software assumed, since workload.framework names none: days of the median of measured software, memory as "
+        "Megatron-LM keeps it"
+    )
 
 
 def probability_text(share: float) -> str:
