@@ -18,6 +18,7 @@ from clusterwright.blueprint.node_software import software_of
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
+from clusterwright.facility.fabric.compute import fabric_warnings
 from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.answer_basis import bases
 from clusterwright.plan.candidates.capacities import OtherCapacity, other_capacities, pinned, too_short
@@ -164,7 +165,10 @@ def decide(
                 warning
                 for entry in options
                 if entry.facility is not None
-                for warning in storage_warnings(entry.facility.inventory)
+                for warning in (
+                    *storage_warnings(entry.facility.inventory),
+                    *fabric_warnings(entry.facility.inventory.fabric),
+                )
             ),
             *old_prices(options, as_of=ledger.as_of, max_age_s=blueprint.economics.max_price_age),
             *engine.warnings(whole or blueprint, options),

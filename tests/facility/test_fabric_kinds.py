@@ -13,6 +13,7 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.errors import EXIT_RULE_FAILED, InputError, MissingFactError
 from clusterwright.facility.cabling.links import Link, compute_links
+from clusterwright.facility.fabric.compute import fabric_warnings
 from clusterwright.facility.fabric.limits import FabricLimitError
 from clusterwright.facility.fabric.node_ports import radix_of
 from clusterwright.facility.fabric.size import size_fabric
@@ -274,3 +275,21 @@ def test_every_system_has_a_fabric(system: str, switch: str) -> None:
     assert len(links_of(fabric)) == sum(
         counts[name] for name in ("node_leaf_cables", "leaf_spine_cables", "spine_core_cables")
     )
+
+
+@pytest.mark.parametrize(("nodes", "switches", "least"), [(288, 236, 180), (576, 472, 360)])
+def test_a_design_with_many_more_switches_than_the_smallest_is_questioned(
+    nodes: int, switches: int, least: int
+) -> None:
+    """18 units group by rail on 256 spines, and in each unit on 144; the warning names what takes fewer."""
+    (warning,) = fabric_warnings(size_fabric(nodes=nodes, rails=8, radix=64))
+    assert warning.id == "NET008"
+    assert f"has {switches} switches, 31 % more than the {least} of the smallest" in warning.message
+    assert "rail_groups to per-unit" in (warning.help or "")
+    assert fabric_warnings(size_fabric(nodes=nodes, rails=8, radix=64, rail_groups="per-unit")) == []
+
+
+@pytest.mark.parametrize("nodes", [32, 256, 512, 1024, 3072])
+def test_a_design_near_the_smallest_is_not_questioned(nodes: int) -> None:
+    """One or two levels have no groups, powers of two divide evenly, and 96 units take 13 % more."""
+    assert fabric_warnings(size_fabric(nodes=nodes, rails=8, radix=64)) == []

@@ -4,12 +4,20 @@ from math import ceil
 
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.catalog.scalable_units import scalable_units
+from clusterwright.errors import Finding
+from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.limits import FabricLimitError
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK, ports_of, radix_of
+from clusterwright.facility.fabric.size import ALL_UNITS, fewest_switches
 from clusterwright.facility.fabric.switch_choice import compute_switch
 from clusterwright.facility.fabric.system import SystemFabric, fabric_of_system
 from clusterwright.facility.fabric.uplinks import uplinks_of
 from clusterwright.facility.site import DesignRules
+from clusterwright.units import percent
+
+#: Levels of a tree that has cores, and the share of further switches from which a design is questioned.
+_WITH_CORES = 3
+_MANY_MORE = 0.3
 
 
 def compute_fabric(
@@ -77,6 +85,38 @@ def fabric_notes(sized: SystemFabric, *, managed: bool) -> tuple[str, ...]:
             "liquid cooling; its NVLink switches and power shelves are part of it."
         )
     return tuple(said)
+
+
+def fabric_warnings(fabric: Fabric) -> list[Finding]:
+    """Return `NET008` where a fabric has 30 % more switches than the smallest one without oversubscribed spines.
+
+    Leaves share spines by rail over all units, or in each unit; which takes fewer depends on the number of units,
+    since trunks are equal and the spines of a group divide the uplinks of a leaf.
+    """
+    smallest = fewest_switches(fabric) if fabric.levels == _WITH_CORES else None
+    if smallest is None:
+        return []
+    grouping, least = smallest
+    more = fabric.switches / least.switches - 1
+    if more <= _MANY_MORE:
+        return []
+    bought = (
+        "traffic inside a unit does not pass the cores"
+        if grouping == ALL_UNITS
+        else "traffic of a rail between units that share spines does not pass the cores"
+    )
+    return [
+        Finding(
+            id="NET008",
+            path=("targets", "onprem", "fabric", "rail_groups"),
+            message=(
+                f"onprem: the compute fabric has {fabric.switches:,} switches, {percent(more)} more than the "
+                f"{least.switches:,} of the smallest one without oversubscription: {fabric.spine:,} spines where "
+                f"{least.spine:,} do; what they buy is that {bought}"
+            ),
+            help=f"set targets.onprem.fabric.rail_groups to {grouping}, unless these shorter ways are worth it",
+        )
+    ]
 
 
 def rail_levels(system: System, *, rules: DesignRules, catalogue: Catalogue) -> tuple[int, int]:

@@ -7,6 +7,7 @@ architectures (RA-11333-001 for H100 and its successors); the divisor rule for s
 from their tables and reproduce every row of them.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -277,3 +278,29 @@ def _counts(
         purchase=purchase,
     )
     return with_optics(bare)
+
+
+def fewest_switches(fabric: Fabric) -> tuple[str, Fabric] | None:
+    """Return the grouping of three levels that takes the fewest switches for a fabric's leaves, and that fabric.
+
+    Its spines have as many uplinks as downlinks; None where no grouping fits.
+    """
+    found = []
+    for grouping in (ALL_UNITS, PER_UNIT):
+        with suppress(InputError):
+            sized = size_fabric(
+                nodes=fabric.nodes,
+                rails=fabric.rails,
+                links_per_rail=fabric.links_per_rail,
+                radix=fabric.radix,
+                units=fabric.units,
+                nodes_per_unit=fabric.nodes_per_unit,
+                leaf_per_unit=fabric.leaf_per_unit,
+                uplinks=fabric.uplinks_per_leaf,
+                rail_groups=grouping,
+                management_ports=fabric.management_ports,
+                purchase=fabric.purchase,
+                infiniband=False,
+            )
+            found.append((grouping, sized))
+    return min(found, key=lambda each: each[1].switches, default=None)
