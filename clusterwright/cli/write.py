@@ -23,23 +23,26 @@ def build(
     *,
     quotes: Path | None = None,
     rates: list[str] | None = None,
+    only: str = "",
     pdf: bool = False,
     force: bool,
     quiet: bool,
 ) -> int:
-    """Write everything for every target; return the exit code."""
+    """Write everything for every target, or the named parts of it; return the exit code."""
     from clusterwright.cli.render.answer import plan_text
-    from clusterwright.outputs.deliverables import everything
+    from clusterwright.outputs.deliverables import everything, parts_of
 
     with progress_display(quiet=quiet) as progress:
         made = planned(path, set_values, "all", quotes, rates, progress=progress)
         plan = made.plan
         with placing(made.blueprint):
             money = money_as_asked(plan, made.facts.book)
-            files = everything(plan, made.facts, pdf=_can_print(asked=pdf), progress=progress, money=money)
+            parts = parts_of(plan, [name.strip() for name in only.split(",")] if only else [])
+            printed = _can_print(asked=pdf)
+            files = everything(plan, made.facts, parts=parts, pdf=printed, progress=progress, money=money)
             shown = plan_text(plan, path, set_values or (), written=True, money=money)
         progress(f"writing {len(files)} files")
-        written = folder.write(output, files, force=force)
+        written = folder.write(output, files, parts=parts, force=force)
     print(fitted(shown))  # noqa: T201 - the result
     _say(written)
     say_quotes(made)

@@ -18,16 +18,24 @@ def build(
     output: Output,
     quotes: Quotes = None,
     rates: Rates = None,
+    only: Annotated[
+        str, typer.Option("--only", metavar="PARTS", help="of aws, azure, gcp, onprem, report: these, with commas")
+    ] = "",
     pdf: Pdf = False,
     set_values: SetValues = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write all: plan, stacks, on-premises files, cost report."""
+    """Write all: plan, stacks, on-premises files, cost report.
+
+    --only writes single parts, and leaves the others of the same plan in the folder as they are.
+    """
     from clusterwright.cli import write
 
     raise typer.Exit(
-        write.build(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force, quiet=quiet)
+        write.build(
+            blueprint, output, set_values, quotes=quotes, rates=rates, only=only, pdf=pdf, force=force, quiet=quiet
+        )
     )
 
 

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,26 +118,33 @@ class PlanResult:
         """
         return find(self.explanations(on), number, self.plan.workload.kind)
 
-    def build(self, output: Path | str, *, force: bool = False, pdf: bool = False) -> folder.Written:
+    def build(
+        self, output: Path | str, *, only: Sequence[str] = (), force: bool = False, pdf: bool = False
+    ) -> folder.Written:
         """Write every file for every target into a folder: whole, or not at all.
 
         Args:
             output: made if missing.
+            only: parts to write, as targets or `report`; what the folder has of other parts of this plan stays.
             force: replace files even if they were changed since they were written.
             pdf: print report and drawings too, which needs a browser.
 
         Raises:
-            InputError: the folder cannot be written, or holds changes.
+            InputError: the plan has no such part; the folder cannot be written, holds changes, or parts of another
+                plan.
         """
-        return folder.write(Path(output), self.files(pdf=pdf), force=force)
+        from clusterwright.outputs.deliverables import parts_of  # noqa: PLC0415 - heavy
 
-    def files(self, *, pdf: bool = False) -> dict[str, folder.File]:
-        """Return every file that `build` writes, by path in the folder."""
-        from clusterwright.outputs.deliverables import everything  # noqa: PLC0415 - heavy
+        files = self.files(only=only, pdf=pdf)
+        return folder.write(Path(output), files, parts=parts_of(self.plan, only), force=force)
+
+    def files(self, *, only: Sequence[str] = (), pdf: bool = False) -> dict[str, folder.File]:
+        """Return every file that `build` writes, by path in the folder; errors as `build`."""
+        from clusterwright.outputs.deliverables import everything, parts_of  # noqa: PLC0415 - heavy
 
         with placing(self.blueprint):
             money = money_as_asked(self.plan, self.facts.book)
-            return everything(self.plan, self.facts, pdf=pdf, money=money)
+            return everything(self.plan, self.facts, parts=parts_of(self.plan, only), pdf=pdf, money=money)
 
     def stack(self, output: Path | str, on: str, *, force: bool = False) -> folder.Written:
         """Write the project of one cloud into a folder: whole, or not at all.

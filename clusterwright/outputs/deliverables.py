@@ -1,9 +1,10 @@
 """Which files belong to a plan, by path within the output folder."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from clusterwright.catalog.records import Catalogue
+from clusterwright.errors import InputError
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps
@@ -12,16 +13,42 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
 
 Progress = Callable[[str], None]
+#: The part of the files that holds the money, and its folder.
+REPORT, _REPORT_FOLDER = "report", "tco"
+
+
+def parts_of(plan: Plan, only: Sequence[str]) -> tuple[str, ...]:
+    """Return the sub-folders of the parts of a plan's files that are asked for.
+
+    Args:
+        plan: the decision.
+        only: names of targets, or `report`.
+
+    Raises:
+        InputError: the plan has no such part.
+    """
+    folders = {option.target: option.target for option in plan.options} | {REPORT: _REPORT_FOLDER}
+    unknown = [name for name in only if name not in folders]
+    if unknown:
+        raise InputError(f"the plan has no part {unknown[0]!r}", help=f"it has {', '.join(folders)}")
+    return tuple(dict.fromkeys(folders[name] for name in only))
 
 
 def everything(
-    plan: Plan, facts: Facts, *, money: MoneyFormat, pdf: bool = False, progress: Progress = lambda _: None
+    plan: Plan,
+    facts: Facts,
+    *,
+    money: MoneyFormat,
+    parts: Sequence[str] = (),
+    pdf: bool = False,
+    progress: Progress = lambda _: None,
 ) -> dict[str, File]:
     """Return every file of a plan: plan.json, README, a folder per target, and the cost report.
 
     Args:
         plan: the decision.
         facts: that it was made with.
+        parts: sub-folders, of `parts_of`, to which the files are limited, with plan.json and without README.
         pdf: print the drawings and the report too.
         progress: called with what is being done.
         money: how amounts are written.
@@ -29,15 +56,21 @@ def everything(
     Raises:
         ClusterwrightError: the drawings cannot be printed.
     """
-    files = {"plan.json": text(dumps(plan)), "README.md": text(readme(plan, money))}
+    files = {"plan.json": text(dumps(plan))}
+    if not parts:
+        files["README.md"] = text(readme(plan, money))
     for option in plan.options:
+        if parts and option.target not in parts:
+            continue
         progress(f"writing {option.target}")
         if option.facility is None:
             files |= _under(option.target, cloud_files(plan, option, facts.catalogue, money))
         else:
             files |= _under(option.target, onprem_files(plan, option, facts.catalogue, pdf=pdf))
+    if parts and _REPORT_FOLDER not in parts:
+        return files
     progress("drawing the report")
-    return files | _under("tco", report_files(plan, facts, pdf=pdf, money=money))
+    return files | _under(_REPORT_FOLDER, report_files(plan, facts, pdf=pdf, money=money))
 
 
 def _under(folder: str, files: dict[str, File]) -> dict[str, File]:

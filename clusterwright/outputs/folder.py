@@ -68,19 +68,21 @@ def text(content: str) -> File:
     return File(content=(content.rstrip("\n") + "\n").encode())
 
 
-def write(folder: Path, files: Mapping[str, File], *, force: bool = False) -> Written:
+def write(folder: Path, files: Mapping[str, File], *, parts: Sequence[str] = (), force: bool = False) -> Written:
     """Write `files` (relative POSIX path to record) into `folder`.
 
     Args:
         folder: made if missing.
         files: everything the folder shall hold; files of an earlier write that are no longer named are removed, unless
             the user changed them.
+        parts: sub-folders to which `files` are limited; what an earlier write put into other sub-folders stays. Without
+            any, the whole folder. Files beside the sub-folders must be those of the earlier write then.
         force: replace files even if the user changed them, but for what a file's `merge` keeps of them. Files that were
             never written here are always kept.
 
     Raises:
         InputError: the folder cannot be written, is not ours, holds changes of the user or a symbolic link on the way
-            to a file, or another run is writing it.
+            to a file, was written for something else than the parts, or another run is writing it.
     """
     for name in files:
         if not _is_inside(name):
@@ -90,7 +92,7 @@ def write(folder: Path, files: Mapping[str, File], *, force: bool = False) -> Wr
             return _create(folder, files)
         if not folder.is_dir():
             raise InputError(f"{folder} is a file", help="name another folder with -o")
-        return _update(folder, files, force=force)
+        return _update(folder, files, parts=parts, force=force)
     except OSError as error:
         raise InputError(
             f"{folder} cannot be written: {error.strerror or error}",
@@ -351,7 +353,7 @@ def _remove_partial(tree: _Tree) -> None:
         )
 
 
-def _update(folder: Path, files: Mapping[str, File], *, force: bool) -> Written:
+def _update(folder: Path, files: Mapping[str, File], *, parts: Sequence[str], force: bool) -> Written:
     with _opened(folder, folder) as tree:
         recorded, interrupted = tree.record(MANIFEST), tree.record(f"{_STAGE}/{MANIFEST}")
         if recorded is None and interrupted is None:
@@ -361,8 +363,22 @@ def _update(folder: Path, files: Mapping[str, File], *, force: bool) -> Written:
                     help="name an empty or new folder with -o, or add --force to write beside them",
                 )
             recorded = {}
+        if interrupted is not None and parts:
+            raise InputError(
+                f"the last write into {folder} was broken off, so that its other files are not known",
+                help="write the whole folder once, then parts of it",
+            )
+        others = {name: digest for name, digest in (recorded or {}).items() if _is_elsewhere(name, files, parts)}
+        if recorded is not None:
+            recorded = {name: digest for name, digest in recorded.items() if name not in others}
         ours = [names for names in (recorded, interrupted) if names is not None]
         wanted = _hashes(files)
+        of_another = sorted(name for name in wanted if _differs(name, recorded or {}, wanted, parts))
+        if of_another:
+            raise InputError(
+                f"{folder} was written for another {of_another[0]}, with which single parts would not agree",
+                help="write the whole folder again, or name another one with -o",
+            )
         now = {name: tree.digest(name) for name in {*wanted, *(name for names in ours for name in names)}}
 
         def is_ours(name: str) -> bool:
@@ -388,8 +404,19 @@ def _update(folder: Path, files: Mapping[str, File], *, force: bool) -> Written:
         changed = [name for name in final if now[name] != digests[name]]
         if changed or stale or recorded != wanted:
             # Of a merged file the record holds what was generated: its owner's values are his the next time too.
-            _replace(tree, final, changed=changed, stale=stale, generated=files)
+            manifest = _manifest(files, others, tree.last_written(MANIFEST))
+            _replace(tree, final, changed=changed, stale=stale, manifest=manifest)
     return Written(folder=folder, files=len(files), changed=len(changed) + len(stale), kept=kept)
+
+
+def _is_elsewhere(name: str, files: Mapping[str, File], parts: Sequence[str]) -> bool:
+    """Tell whether a file of an earlier write lies outside the parts that are written."""
+    return bool(parts) and name not in files and name.partition("/")[0] not in parts
+
+
+def _differs(name: str, recorded: Mapping[str, str], wanted: Mapping[str, str], parts: Sequence[str]) -> bool:
+    """Tell whether a file that all parts rest on is not the one of the earlier write."""
+    return bool(parts) and "/" not in name and recorded.get(name, wanted[name]) != wanted[name]
 
 
 def _merged(
@@ -407,16 +434,14 @@ def _merged(
     return final, tuple(kept)
 
 
-def _replace(
-    tree: _Tree, files: Mapping[str, File], *, changed: list[str], stale: list[str], generated: Mapping[str, File]
-) -> None:
+def _replace(tree: _Tree, files: Mapping[str, File], *, changed: list[str], stale: list[str], manifest: bytes) -> None:
     """Stage the changed files, then put them in place, remove the stale ones, and the manifest last."""
     try:
-        tree.create_record(f"{_STAGE}/{MANIFEST}", _manifest(generated))
+        tree.create_record(f"{_STAGE}/{MANIFEST}", manifest)
         for index, name in enumerate(changed):
             tree.create(_staged(index), files[name])
     except BaseException:
-        _remove_stage(tree, _hashes(generated))
+        _remove_stage(tree, _hashes(files))
         raise
     for index, name in enumerate(changed):
         tree.move(_staged(index), name)
@@ -457,9 +482,20 @@ def _hashes(files: Mapping[str, File]) -> dict[str, str]:
     return {name: hashlib.sha256(file.content).hexdigest() for name, file in files.items()}
 
 
-def _manifest(files: Mapping[str, File]) -> bytes:
-    record: dict[str, object] = {"schema": 1, "files": dict(sorted(_hashes(files).items()))}
-    merged = {name: file.content.decode() for name, file in sorted(files.items()) if file.merge is not None}
+def _manifest(
+    files: Mapping[str, File], others: Mapping[str, str] | None = None, earlier: Mapping[str, bytes] | None = None
+) -> bytes:
+    """Return the record of a folder.
+
+    Args:
+        files: that are written.
+        others: digests of files that stay as an earlier write left them.
+        earlier: content of merged files at that write.
+    """
+    stay = others or {}
+    record: dict[str, object] = {"schema": 1, "files": dict(sorted({**_hashes(files), **stay}.items()))}
+    merged = {name: content.decode() for name, content in (earlier or {}).items() if name in stay}
+    merged |= {name: file.content.decode() for name, file in files.items() if file.merge is not None}
     if merged:
-        record["merged"] = merged
+        record["merged"] = dict(sorted(merged.items()))
     return text(json.dumps(record, indent=1)).content

@@ -233,6 +233,21 @@ def test_single_commands_write_what_build_writes(command: Command, small: Path, 
             assert all((single / name).read_bytes() == (out / folder / name).read_bytes() for name in files)
 
 
+def test_build_of_parts(command: Command, small: Path, tmp_path: Path) -> None:
+    """`--only` writes the plan and the folders asked for, as the whole build does, and refuses what is no part."""
+    assert command("build", small, "-o", tmp_path / "out").code == 0
+    assert command("build", small, "-o", tmp_path / "parts", "--only", "aws, report").code == 0
+    assert {path.name for path in (tmp_path / "parts").iterdir()} == {"aws", "tco", "plan.json", MANIFEST}
+    for name in ("plan.json", "aws/cluster.sh", "tco/report.html"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+    again = command("build", small, "-o", tmp_path / "out", "--only", "onprem")
+    assert "nothing changed" in again.out
+    for text in ("tpu", "aws,", ","):
+        ended = command("build", small, "-o", tmp_path / "none", "--only", text)
+        assert (ended.code, "the plan has no part" in ended.err) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
 def test_stack_of_what_is_no_cloud(command: Command, small: Path, tmp_path: Path) -> None:
     """Only clouds have a project."""
     ended = command("stack", small, "--on", "onprem", "-o", tmp_path / "x")

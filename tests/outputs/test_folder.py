@@ -37,6 +37,44 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     assert write(tmp_path / "out", FILES).changed == 0
 
 
+def test_a_part_leaves_the_others_of_the_same_plan(tmp_path: Path) -> None:
+    """A part brings its new files and removes its old ones; other parts stay recorded, changed by the user or not."""
+    out = tmp_path / "out"
+    merged = File(content=b"gcp: 1\n", merge=lambda *_: folder.Merged(content=b"", kept=()))
+    whole = FILES | {
+        "aws/old.sh": text("old"),
+        "gcp/Pulumi.yaml": merged,
+        "gcp/run.sh": text("gcp"),
+        "README.md": text("r"),
+    }
+    write(out, whole)
+    (out / "gcp/run.sh").write_text("mine")
+    part = {"plan.json": FILES["plan.json"], "aws/run.sh": text("new")}
+    assert write(out, part, parts=("aws",)).changed == 2
+    assert not (out / "aws/old.sh").exists()
+    assert (out / "aws/run.sh").read_text() == "new\n"
+    assert (out / "gcp/run.sh").read_text() == "mine"
+    record = json.loads((out / folder.MANIFEST).read_text())
+    assert set(record["files"]) == {"plan.json", "aws/run.sh", "gcp/Pulumi.yaml", "gcp/run.sh", "README.md"}
+    assert record["merged"] == {"gcp/Pulumi.yaml": "gcp: 1\n"}
+    with pytest.raises(InputError, match=r"changed since they were written: gcp/run\.sh"):
+        write(out, whole)
+
+
+def test_parts_of_two_plans_do_not_go_together(tmp_path: Path) -> None:
+    """A part of another plan is refused, and so is one after a write that was broken off; nothing changes."""
+    out = tmp_path / "out"
+    write(out, FILES)
+    with pytest.raises(InputError, match=r"another plan\.json"):
+        write(out, {"plan.json": text("other"), "aws/run.sh": text("new")}, parts=("aws",))
+    assert (out / "aws/run.sh").read_text() == "#!/bin/sh\n"
+    (out / ".writing").mkdir()
+    (out / ".writing" / folder.MANIFEST).write_text((out / folder.MANIFEST).read_text())
+    with pytest.raises(InputError, match="broken off"):
+        write(out, FILES, parts=("aws",))
+    assert write(out, FILES).changed == 0
+
+
 def test_files_changed_by_the_user_are_kept(tmp_path: Path) -> None:
     """A changed file stops the whole write, names the file, and --force overrides."""
     out = tmp_path / "out"
