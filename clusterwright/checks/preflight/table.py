@@ -3,7 +3,7 @@
 Ids are never given to another check. PRE001 to PRE099 need nothing; PRE101 and up ask the provider, read-only.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.catalog.rules import check_rule
@@ -60,11 +60,6 @@ class Check:
     run: Callable[[Subject], Iterable[Outcome]] | None = None
 
 
-def _offline(number: int, run: Callable[[Subject], Iterable[Outcome]]) -> Check:
-    rule = check_rule(f"PRE{number:03d}")
-    return Check(id=rule.id, title=rule.what, needs=NOTHING, fix=rule.fix, run=run)
-
-
 def _each(*runs: Callable[[Subject], Iterable[Outcome]]) -> Callable[[Subject], Iterator[Outcome]]:
     """Return one check of several: of the settings, and of what the program makes of them."""
 
@@ -75,64 +70,60 @@ def _each(*runs: Callable[[Subject], Iterable[Outcome]]) -> Callable[[Subject], 
     return run
 
 
-def _online(number: int) -> Check:
-    rule = check_rule(f"PRE{number:03d}")
-    return Check(id=rule.id, title=rule.what, needs=CREDENTIALS, fix=rule.fix)
+_OFFLINE: Mapping[int, Callable[[Subject], Iterable[Outcome]]] = {
+    1: frame.parts,
+    2: frame.keys,
+    3: frame.filled_in,
+    4: layers.agreement,
+    5: layers.references,
+    6: _each(secrets.plain_secrets, literals.literal_secrets),
+    7: node_types.known,
+    8: places.offered,
+    9: layers.zone,
+    10: node_types.wiring,
+    11: addresses.ranges,
+    12: addresses.open_to_everyone,
+    13: recorded_checks.fabric_rules,
+    14: addresses.existing_network,
+    15: capacity.kind,
+    16: _each(capacity.placement, recorded_checks.placed),
+    17: capacity.limits,
+    18: storage.file_system,
+    19: node_types.image_fits,
+    20: node_types.image_pinned,
+    21: program.closed,
+    22: spending.budget,
+    23: spending.end_of_life,
+    24: spending.month,
+    25: _each(program.keeps_data, recorded_checks.data_protected),
+    26: frame.policy_pack,
+    27: frame.workflow,
+    28: frame.state,
+    29: quotas.quota,
+    30: quotas.networks,
+    31: capacity.lasts,
+    32: addresses.room,
+    33: plan_rules.hold,
+    34: pods.fabric_devices,
+    35: modules.whole_program,
+    36: recorded_checks.program_runs,
+    37: scripts.safe_scripts,
+    38: jobs.jobs_fit,
+    39: node_data.told_at_boot,
+    40: tear_down.destroys_with_a_question,
+    41: api_server.api_server,
+    42: node_scripts.nodes_do_their_part,
+    43: accounts.somebody_can_submit,
+    44: versions.versions_named,
+    45: job_software.reached,
+}
+_ASK_THE_PROVIDER = range(101, 109)
 
 
-CHECKS = (
-    _offline(1, frame.parts),
-    _offline(2, frame.keys),
-    _offline(3, frame.filled_in),
-    _offline(4, layers.agreement),
-    _offline(5, layers.references),
-    _offline(6, _each(secrets.plain_secrets, literals.literal_secrets)),
-    _offline(7, node_types.known),
-    _offline(8, places.offered),
-    _offline(9, layers.zone),
-    _offline(10, node_types.wiring),
-    _offline(11, addresses.ranges),
-    _offline(12, addresses.open_to_everyone),
-    _offline(13, recorded_checks.fabric_rules),
-    _offline(14, addresses.existing_network),
-    _offline(15, capacity.kind),
-    _offline(16, _each(capacity.placement, recorded_checks.placed)),
-    _offline(17, capacity.limits),
-    _offline(18, storage.file_system),
-    _offline(19, node_types.image_fits),
-    _offline(20, node_types.image_pinned),
-    _offline(21, program.closed),
-    _offline(22, spending.budget),
-    _offline(23, spending.end_of_life),
-    _offline(24, spending.month),
-    _offline(25, _each(program.keeps_data, recorded_checks.data_protected)),
-    _offline(26, frame.policy_pack),
-    _offline(27, frame.workflow),
-    _offline(28, frame.state),
-    _offline(29, quotas.quota),
-    _offline(30, quotas.networks),
-    _offline(31, capacity.lasts),
-    _offline(32, addresses.room),
-    _offline(33, plan_rules.hold),
-    _offline(34, pods.fabric_devices),
-    _offline(35, modules.whole_program),
-    _offline(36, recorded_checks.program_runs),
-    _offline(37, scripts.safe_scripts),
-    _offline(38, jobs.jobs_fit),
-    _offline(39, node_data.told_at_boot),
-    _offline(40, tear_down.destroys_with_a_question),
-    _offline(41, api_server.api_server),
-    _offline(42, node_scripts.nodes_do_their_part),
-    _offline(43, accounts.somebody_can_submit),
-    _offline(44, versions.versions_named),
-    _offline(45, job_software.reached),
-    _online(101),
-    _online(102),
-    _online(103),
-    _online(104),
-    _online(105),
-    _online(106),
-    _online(107),
-    _online(108),
-)
+def _check(number: int) -> Check:
+    rule, run = check_rule(f"PRE{number:03d}"), _OFFLINE.get(number)
+    return Check(id=rule.id, title=rule.what, needs=CREDENTIALS if run is None else NOTHING, fix=rule.fix, run=run)
+
+
+CHECKS = tuple(map(_check, (*_OFFLINE, *_ASK_THE_PROVIDER)))
 BY_ID = {check.id: check for check in CHECKS}
