@@ -102,13 +102,10 @@ def check_lines(space: Space) -> None:
     Raises:
         InputError: there are more.
     """
-    from clusterwright.outputs.drawing.sweep_chart import MOST_LINES
+    from clusterwright.outputs.drawing.sweep_chart import check_count
 
     lines = {(question.scenario.label, question.place.node.accelerator.id) for question in space.questions}
-    if len(lines) > MOST_LINES:
-        raise InputError(
-            f"a chart of {len(lines)} lines cannot be read", help="choose some with --accelerators or --instances"
-        )
+    check_count(len(lines))
 
 
 def _check_writable(path: Path | None, *, force: bool) -> None:

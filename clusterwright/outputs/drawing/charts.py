@@ -5,7 +5,7 @@ their own dashes and are labelled where they end, and every mark has a tooltip (
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -170,6 +170,17 @@ def logarithmic_ticks(low: float, high: float) -> tuple[float, ...]:
     first = max(index for index, value in enumerate(values) if value <= low)
     last = min(index for index, value in enumerate(values) if value >= high and index > first)
     return tuple(values[first : last + 1])
+
+
+def logarithmic_axis(title: str, values: Collection[float]) -> Axis:
+    """Return a logarithmic axis whose ticks cover values above 0.
+
+    >>> axis = logarithmic_axis("nodes", [3.0, 30.0])
+    >>> axis.low, axis.high, axis.ticks[0]
+    (2.0, 50.0, (2.0, '2'))
+    """
+    ticks = logarithmic_ticks(min(values), max(values))
+    return Axis(title=title, ticks=labelled(ticks), low=ticks[0], high=ticks[-1], logarithmic=True)
 
 
 def labelled(ticks: Sequence[float]) -> tuple[tuple[float, str], ...]:

@@ -2,13 +2,9 @@
 
 from collections.abc import Sequence
 
-from clusterwright.errors import InputError
-from clusterwright.outputs.drawing.charts import PALETTE, Axis, Series, labelled, logarithmic_ticks
-from clusterwright.outputs.drawing.line_chart import line_chart
-from clusterwright.outputs.drawing.sweep_chart import MOST_LINES, scenario_name
+from clusterwright.outputs.drawing.charts import PALETTE, Series
+from clusterwright.outputs.drawing.sweep_chart import scenario_name, swept_chart
 from clusterwright.sweep.services import SweptService
-
-_ROOM_PER_LINE, _ROOM_AROUND, _LEAST_HEIGHT = 17.5, 80.0, 360.0
 
 
 def service_chart(points: Sequence[SweptService]) -> str:
@@ -20,30 +16,13 @@ def service_chart(points: Sequence[SweptService]) -> str:
     Raises:
         InputError: there is no point, or more lines than a chart can hold.
     """
-    lines = _lines(points)
-    if not lines:
-        raise InputError("there is nothing to draw: no node type could be sized")
-    if len(lines) > MOST_LINES:
-        raise InputError(
-            f"a chart of {len(lines)} lines cannot be read", help="choose some with --accelerators or --instances"
-        )
-    users = [user for line in lines for user, _ in line.points]
-    gpus = [gpu for line in lines for _, gpu in line.points]
-    x_ticks, y_ticks = logarithmic_ticks(min(users), max(users)), logarithmic_ticks(min(gpus), max(gpus))
     names = ", ".join(dict.fromkeys(point.blueprint for point in points))
-    return line_chart(
+    return swept_chart(
+        _lines(points),
         title=f"{names}: output tokens per second of an accelerator against those of a user",
-        x=Axis(
-            title="output tokens/s a user sees", ticks=labelled(x_ticks), low=x_ticks[0], high=x_ticks[-1],
-            logarithmic=True,
-        ),
-        y=Axis(
-            title="output tokens/s of an accelerator", ticks=labelled(y_ticks), low=y_ticks[0], high=y_ticks[-1],
-            logarithmic=True,
-        ),
-        series=lines,
-        height=max(_LEAST_HEIGHT, _ROOM_AROUND + _ROOM_PER_LINE * len(lines)),
-    )  # fmt: skip
+        x="output tokens/s a user sees",
+        y="output tokens/s of an accelerator",
+    )
 
 
 def _lines(points: Sequence[SweptService]) -> list[Series]:

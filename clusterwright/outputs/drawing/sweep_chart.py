@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from clusterwright.errors import InputError
-from clusterwright.outputs.drawing.charts import PALETTE, Axis, Limit, Series, labelled, logarithmic_ticks
+from clusterwright.outputs.drawing.charts import PALETTE, Limit, Series, logarithmic_axis
 from clusterwright.outputs.drawing.line_chart import line_chart
 from clusterwright.sweep.records import Sweep, SweptPoint
 from clusterwright.units import SECONDS_PER_DAY
 
 #: More lines than this cannot be distinguished.
-MOST_LINES = 60
+_MOST_LINES = 60
 _ROOM_PER_LINE = 17.5
 _ROOM_AROUND = 80.0
 _LEAST_HEIGHT = 360.0
@@ -24,32 +24,58 @@ def sweep_chart(sweep: Sweep) -> str:
     Raises:
         InputError: there is no point, or more lines than a chart can hold.
     """
-    lines = _lines(sweep)
-    if not lines:
-        raise InputError("there is nothing to draw: no node type could be sized")
-    if len(lines) > MOST_LINES:
-        raise InputError(
-            f"a chart of {len(lines)} lines cannot be read", help="choose some with --accelerators or --instances"
-        )
-    gpus = [gpu for entry in lines for gpu, _ in entry.points]
-    days = [day for entry in lines for _, day in entry.points]
     goals = {entry.blueprint.goals.finish_within for entry in sweep.scenarios} - {None}
     limits = [
         Limit(y=seconds / SECONDS_PER_DAY, label=f"goal: {seconds / SECONDS_PER_DAY:,.0f} days")
         for seconds in sorted(goal for goal in goals if goal is not None)
     ]
-    x_ticks = logarithmic_ticks(min(gpus), max(gpus))
-    every_day = [*days, *(limit.y for limit in limits)]
-    y_ticks = logarithmic_ticks(min(every_day), max(every_day))
     names = ", ".join(dict.fromkeys(entry.name for entry in sweep.scenarios))
-    return line_chart(
+    return swept_chart(
+        _lines(sweep),
         title=f"{names}: calendar days against accelerators",
-        x=Axis(title="accelerators", ticks=labelled(x_ticks), low=x_ticks[0], high=x_ticks[-1], logarithmic=True),
-        y=Axis(title="calendar days", ticks=labelled(y_ticks), low=y_ticks[0], high=y_ticks[-1], logarithmic=True),
+        x="accelerators",
+        y="calendar days",
+        limits=limits,
+    )
+
+
+def swept_chart(lines: Sequence[Series], *, title: str, x: str, y: str, limits: Sequence[Limit] = ()) -> str:
+    """Return an SVG of the lines of a sweep with both axes logarithmic, as high as its legend needs.
+
+    Args:
+        lines: a line per scenario and accelerator.
+        title: of the chart.
+        x: title of the axis along.
+        y: title of the upright axis, which has the limits on it.
+        limits: goals that are drawn across.
+
+    Raises:
+        InputError: there is no line, or more than a chart can hold.
+    """
+    if not lines:
+        raise InputError("there is nothing to draw: no node type could be sized")
+    check_count(len(lines))
+    points = [point for line in lines for point in line.points]
+    return line_chart(
+        title=title,
+        x=logarithmic_axis(x, [along for along, _ in points]),
+        y=logarithmic_axis(y, [*(up for _, up in points), *(limit.y for limit in limits)]),
         series=lines,
         limits=limits,
         height=max(_LEAST_HEIGHT, _ROOM_AROUND + _ROOM_PER_LINE * len(lines)),
     )
+
+
+def check_count(lines: int) -> None:
+    """Refuse a chart of more lines than can be distinguished.
+
+    Raises:
+        InputError: there are more.
+    """
+    if lines > _MOST_LINES:
+        raise InputError(
+            f"a chart of {lines} lines cannot be read", help="choose some with --accelerators or --instances"
+        )
 
 
 def _lines(sweep: Sweep) -> list[Series]:

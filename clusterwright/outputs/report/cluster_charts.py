@@ -2,15 +2,7 @@
 
 from collections import defaultdict
 
-from clusterwright.outputs.drawing.charts import (
-    PALETTE,
-    Axis,
-    Limit,
-    Mark,
-    Series,
-    labelled,
-    logarithmic_ticks,
-)
+from clusterwright.outputs.drawing.charts import PALETTE, Limit, Mark, Series, logarithmic_axis
 from clusterwright.outputs.drawing.line_chart import line_chart
 from clusterwright.plan.record import FrontPoint, Option, Plan
 from clusterwright.plan.text.words import NAME_OF_TARGET, days_text
@@ -44,18 +36,11 @@ def front_chart(plan: Plan) -> str:
     marks = _chosen(plan)
     nodes = [point for entry in series for point, _ in entry.points] + [mark.x for mark in marks]
     days = [day for entry in series for _, day in entry.points] + [mark.y for mark in marks]
-    x_ticks = logarithmic_ticks(min(nodes), max(nodes))
-    y_ticks = logarithmic_ticks(min(days), max([*days, goal or 0.0]))
     return line_chart(
         title="Cluster sizes that meet the goal",
-        x=Axis(title="nodes", ticks=labelled(x_ticks), low=x_ticks[0], high=x_ticks[-1], logarithmic=True),
-        y=Axis(
-            title="calendar days, high end",
-            ticks=labelled(y_ticks),
-            low=y_ticks[0],
-            high=y_ticks[-1],
-            logarithmic=True,
-        ),
+        x=logarithmic_axis("nodes", nodes),
+        # A goal below every size does not stretch the axis.
+        y=logarithmic_axis("calendar days, high end", [*days, max(*days, goal or 0.0)]),
         series=series,
         marks=marks,
         limits=limits,

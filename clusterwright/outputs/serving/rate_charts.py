@@ -9,7 +9,7 @@ from clusterwright.outputs.drawing.charts import (
     Mark,
     Series,
     labelled,
-    logarithmic_ticks,
+    logarithmic_axis,
     nice_ticks,
 )
 from clusterwright.outputs.drawing.line_chart import line_chart
@@ -53,20 +53,13 @@ def rate_chart(plan: ServingPlan) -> str:
     ]
     users = [x for entry in series for x, _ in entry.points] + [mark.x for mark in marks]
     gpus = [y for entry in series for _, y in entry.points] + [mark.y for mark in marks]
-    x_ticks, y_ticks = logarithmic_ticks(min(users), max(users)), logarithmic_ticks(min(gpus), max(gpus))
     return line_chart(
         title="Output tokens per second of an accelerator against those of a user",
-        x=Axis(
-            title="output tokens/s a user sees", ticks=labelled(x_ticks), low=x_ticks[0], high=x_ticks[-1],
-            logarithmic=True,
-        ),
-        y=Axis(
-            title="output tokens/s of an accelerator", ticks=labelled(y_ticks), low=y_ticks[0], high=y_ticks[-1],
-            logarithmic=True,
-        ),
+        x=logarithmic_axis("output tokens/s a user sees", users),
+        y=logarithmic_axis("output tokens/s of an accelerator", gpus),
         series=series,
         marks=marks,
-    )  # fmt: skip
+    )
 
 
 def day_chart(plan: ServingPlan) -> str:
