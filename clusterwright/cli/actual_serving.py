@@ -53,7 +53,7 @@ def _option(plan: ServingPlan, on: str | None) -> ServingOption:
     targets = ", ".join(option.target for option in plan.options)
     if on is None and len(plan.options) > 1:
         raise InputError("which target was tested is not said", help=f"add --on TARGET, one of {targets}")
-    found = plan.options[0] if on is None else plan.option(on)
+    found = next((option for option in plan.options if on in (None, option.target)), None)
     if found is None:
         raise InputError(f"the plan has no target {on!r}", help=f"one of {targets}")
     return found

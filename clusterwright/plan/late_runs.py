@@ -1,4 +1,4 @@
-"""The finding of runs that take longer than their goal, for every kind of workload that is a run."""
+"""Runs that are to end within a time: their goals, and the finding of those that take longer, for every such kind."""
 
 import math
 
@@ -7,9 +7,32 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
 from clusterwright.plan.bounds import most_nodes
 from clusterwright.plan.record import Option
+from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.units import SECONDS_PER_DAY, percent
 
 _HOURS_A_DAY = 24
+
+
+class EndingRun:
+    """The goals of an engine whose work is a run that ends: the methods are those of `plan.engine.Engine`."""
+
+    __slots__ = ()
+
+    def units_of_horizon(self, blueprint: Blueprint) -> None:
+        """Return None: runs follow from `economics`."""
+
+    def meets_goals(self, blueprint: Blueprint, point: SizedPoint) -> bool:
+        """Tell whether the run ends within the time of the goal, with its confidence."""
+        goal_s = blueprint.goals.finish_within
+        return goal_s is None or point.calendar_days_high <= goal_s / SECONDS_PER_DAY
+
+    def shortfall(self, point: SizedPoint) -> float:
+        """Return the days of the run with the goal's confidence."""
+        return point.calendar_days_high
+
+    def goal_findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
+        """Return `GOAL001`: the run takes longer than the goal."""
+        return (too_late(blueprint, option, target),)
 
 
 def too_late(blueprint: Blueprint, option: Option, target: ResolvedTarget) -> Finding:

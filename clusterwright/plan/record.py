@@ -1,7 +1,7 @@
 """The Plan: the contract between deciding and writing. Everything after it reads the Plan, never the blueprint."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.node_software import Software
@@ -614,9 +614,36 @@ class TrainingPlan(Plan):
     options: tuple[TrainingOption, ...]
     other_options: tuple[TrainingOtherOption, ...] = ()
 
-    def option(self, target: str) -> TrainingOption | None:
-        """Return the option of a target, None if the blueprint does not have it."""
-        return next((option for option in self.options if option.target == target), None)
+
+_PlanT = TypeVar("_PlanT", bound=Plan)
+_OptionT = TypeVar("_OptionT", bound=Option)
+
+
+def plan_of_kind(plan: Plan, kind: type[_PlanT], does: str) -> _PlanT:
+    """Return a plan as that of a kind of workload.
+
+    Args:
+        plan: of any kind.
+        kind: record of the plans of that kind.
+        does: what its clusters do, as a verb.
+
+    Raises:
+        InputError: its workload is of another kind.
+    """
+    if not isinstance(plan, kind):
+        raise InputError(f"workloads of kind {plan.workload.kind} do not {does}")
+    return plan
+
+
+def option_of_kind(option: Option, kind: type[_OptionT], does: str) -> _OptionT:
+    """Return an option as that of a kind of workload; the arguments are those of `plan_of_kind`.
+
+    Raises:
+        InputError: it is of a plan of another kind.
+    """
+    if not isinstance(option, kind):
+        raise InputError(f"the cluster on {option.target} does not {does}")
+    return option
 
 
 def training_plan(plan: Plan) -> TrainingPlan:
@@ -625,13 +652,9 @@ def training_plan(plan: Plan) -> TrainingPlan:
     Raises:
         InputError: its workload is of another kind.
     """
-    if not isinstance(plan, TrainingPlan):
-        raise InputError(f"workloads of kind {plan.workload.kind} do not train")
-    return plan
+    return plan_of_kind(plan, TrainingPlan, "train")
 
 
 def training_option(option: Option) -> TrainingOption:
     """Return an option of a training plan as such."""
-    if not isinstance(option, TrainingOption):
-        raise InputError(f"the cluster on {option.target} does not train")
-    return option
+    return option_of_kind(option, TrainingOption, "train")

@@ -47,8 +47,7 @@ class Planned:
         resolved = resolve(blueprint, facts.catalogue)
         assert isinstance(resolved, Resolved), resolved
         self.plan: ServingPlan = serving_plan(decide(blueprint, resolved, facts))
-        option = self.plan.option("aws")
-        assert option is not None
+        (option,) = (entry for entry in self.plan.options if entry.target == "aws")
         self.option: ServingOption = option
         self.service: Service = service_of(blueprint, resolved)
         nodes = {entry.node.id: entry.node for entry in resolved.targets}

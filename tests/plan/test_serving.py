@@ -191,7 +191,7 @@ def test_a_curve_given_drives_the_hours() -> None:
     assert day.worked_hours < 0.3 * day.kept_hours
     owned = plan.option("onprem")
     assert owned is not None
-    assert owned.day.following_usd is None
+    assert serving_option(owned).day.following_usd is None
 
 
 def test_the_front_of_rates_is_one_and_holds_what_is_planned() -> None:

@@ -44,7 +44,7 @@ from clusterwright.plan.finetuning.record import (
     FinetuningWorkload,
     finetuning_option,
 )
-from clusterwright.plan.late_runs import too_late
+from clusterwright.plan.late_runs import EndingRun
 from clusterwright.plan.record import Constraint, Option
 from clusterwright.plan.training.reliability import spot_assumption
 from clusterwright.sizing.finetuning.calibration import Calibration, load_calibration
@@ -77,16 +77,13 @@ def finetuning_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) ->
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FinetuningEngine:
+class FinetuningEngine(EndingRun):
     """A fine-tuning run; the methods are those of `plan.engine.Engine`."""
 
     facts: Facts
     model: Model
     job: FinetuneJob
     calibration: Calibration
-
-    def units_of_horizon(self, blueprint: Blueprint) -> None:
-        """Return None: runs follow from `economics`."""
 
     def front(self, blueprint: Blueprint, target: ResolvedTarget, bounds: NodeBounds) -> tuple[FinetuningPoint, ...]:
         """Return the sizes that no size beats in both nodes and calendar days.
@@ -152,19 +149,6 @@ class FinetuningEngine:
                 )
             )
         return found
-
-    def meets_goals(self, blueprint: Blueprint, point: SizedPoint) -> bool:
-        """Tell whether the run ends within the time of the goal, with its confidence."""
-        goal_s = blueprint.goals.finish_within
-        return goal_s is None or point.calendar_days_high <= goal_s / SECONDS_PER_DAY
-
-    def shortfall(self, point: SizedPoint) -> float:
-        """Return the days of the run with the goal's confidence."""
-        return point.calendar_days_high
-
-    def goal_findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
-        """Return `GOAL001`: the run takes longer than the goal."""
-        return (too_late(blueprint, option, target),)
 
     def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:  # noqa: ARG002 - of the protocol
         """Return nothing: what fails is a goal, or the memory of every layout."""

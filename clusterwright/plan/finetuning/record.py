@@ -3,8 +3,16 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from clusterwright.errors import InputError
-from clusterwright.plan.record import FrontPoint, Option, OtherOption, Plan, WorkloadSummary, WorkUnit
+from clusterwright.plan.record import (
+    FrontPoint,
+    Option,
+    OtherOption,
+    Plan,
+    WorkloadSummary,
+    WorkUnit,
+    option_of_kind,
+    plan_of_kind,
+)
 from clusterwright.sizing.finetuning.job import FinetuneLayout, FinetuneMemory, FinetuneSize, FinetuneStep
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.run import Goodput
@@ -170,10 +178,6 @@ class FinetuningPlan(Plan):
     options: tuple[FinetuningOption, ...]
     other_options: tuple[FinetuningOtherOption, ...] = ()
 
-    def option(self, target: str) -> FinetuningOption | None:
-        """Return the option of a target, None if the blueprint does not have it."""
-        return next((option for option in self.options if option.target == target), None)
-
 
 def finetuning_plan(plan: Plan) -> FinetuningPlan:
     """Return a plan as that of fine-tuning, for what only fine-tuning has.
@@ -181,13 +185,9 @@ def finetuning_plan(plan: Plan) -> FinetuningPlan:
     Raises:
         InputError: its workload is of another kind.
     """
-    if not isinstance(plan, FinetuningPlan):
-        raise InputError(f"workloads of kind {plan.workload.kind} do not fine-tune")
-    return plan
+    return plan_of_kind(plan, FinetuningPlan, "fine-tune")
 
 
 def finetuning_option(option: Option) -> FinetuningOption:
     """Return an option of a fine-tuning plan as such."""
-    if not isinstance(option, FinetuningOption):
-        raise InputError(f"the cluster on {option.target} does not fine-tune")
-    return option
+    return option_of_kind(option, FinetuningOption, "fine-tune")

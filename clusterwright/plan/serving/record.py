@@ -4,8 +4,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from clusterwright.errors import InputError
-from clusterwright.plan.record import GoalSummary, Option, OtherOption, Plan, WorkloadSummary, WorkUnit
+from clusterwright.plan.record import (
+    GoalSummary,
+    Option,
+    OtherOption,
+    Plan,
+    WorkloadSummary,
+    WorkUnit,
+    option_of_kind,
+    plan_of_kind,
+)
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.serving.search import (
     Predicted,
@@ -361,10 +369,6 @@ class ServingPlan(Plan):
     other_options: tuple[ServingOtherOption, ...] = ()
     hosted: tuple[HostedOffer, ...] = ()
 
-    def option(self, target: str) -> ServingOption | None:
-        """Return the option of a target, None if the blueprint does not have it."""
-        return next((option for option in self.options if option.target == target), None)
-
 
 def probability_text(probability: float) -> str:
     """Return a probability in words; a band says little of what is beyond 1 in 100.
@@ -383,13 +387,9 @@ def serving_plan(plan: Plan) -> ServingPlan:
     Raises:
         InputError: its workload is of another kind.
     """
-    if not isinstance(plan, ServingPlan):
-        raise InputError(f"workloads of kind {plan.workload.kind} do not serve")
-    return plan
+    return plan_of_kind(plan, ServingPlan, "serve")
 
 
 def serving_option(option: Option) -> ServingOption:
     """Return an option of a service's plan as such."""
-    if not isinstance(option, ServingOption):
-        raise InputError(f"the cluster on {option.target} does not serve")
-    return option
+    return option_of_kind(option, ServingOption, "serve")

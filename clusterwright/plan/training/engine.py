@@ -15,7 +15,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.bounds import NodeBounds, bounds_of, most_nodes, node_counts
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.late_runs import too_late
+from clusterwright.plan.late_runs import EndingRun
 from clusterwright.plan.record import (
     Constraint,
     Option,
@@ -41,7 +41,7 @@ from clusterwright.sizing.training.memory_margin import fit_probability, margin,
 from clusterwright.sizing.training.stage_table import memory_by_stage
 from clusterwright.sizing.training.traffic import traffic_of
 from clusterwright.tco.records import Parameter
-from clusterwright.units import BANDWIDTH, SECONDS_PER_DAY, parse
+from clusterwright.units import BANDWIDTH, parse
 from clusterwright.workload.transformer import parameters, training_flops_per_token
 
 
@@ -51,14 +51,11 @@ def training_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingEngine:
+class TrainingEngine(EndingRun):
     """A training run; the methods are those of `plan.engine.Engine`."""
 
     facts: Facts
     job: TrainingJob
-
-    def units_of_horizon(self, blueprint: Blueprint) -> None:
-        """Return None: runs follow from `economics`."""
 
     def front(self, blueprint: Blueprint, target: ResolvedTarget, bounds: NodeBounds) -> tuple[TrainingPoint, ...]:
         """Return the sizes that no size beats in both nodes and calendar days; findings are placed in the target."""
@@ -67,19 +64,6 @@ class TrainingEngine:
             return front_of(blueprint, self.facts.calibration, self.job, target.node, bounds=bounds, spot=spot).points
         except RuleError as error:
             raise RuleError(tuple(_in_target(finding, target.target) for finding in error.findings)) from None
-
-    def meets_goals(self, blueprint: Blueprint, point: SizedPoint) -> bool:
-        """Tell whether the run ends within the time of the goal, with its confidence."""
-        goal_s = blueprint.goals.finish_within
-        return goal_s is None or point.calendar_days_high <= goal_s / SECONDS_PER_DAY
-
-    def shortfall(self, point: SizedPoint) -> float:
-        """Return the days of the run with the goal's confidence."""
-        return point.calendar_days_high
-
-    def goal_findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
-        """Return `GOAL001`: the run takes longer than the goal."""
-        return (too_late(blueprint, option, target),)
 
     def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
         """Return what fails while training: it waits for its data."""
