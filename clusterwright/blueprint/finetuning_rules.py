@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from clusterwright.blueprint.finetuning import MATRICES, QLORA_PRECISIONS, WORKING_PRECISIONS, Finetune
 from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.kinds import chip_problems
 from clusterwright.blueprint.problems import Problem
 from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.records import Model
-from clusterwright.errors import EXIT_FACT_MISSING
 
 #: Methods whose rank is that of two matrices beside one of the model's.
 _LOW_RANK = ("lora", "qlora", "dora")
@@ -18,31 +18,8 @@ def precision_problems(workload: Finetune, targets: Sequence[ResolvedTarget]) ->
 
     Formats of QLoRA are unpacked to 16 bits for every multiplication: all accelerators have them.
     """
-    found = []
-    for target in targets:
-        chip, other = target.node.accelerator, f"another {'system' if target.system else 'instance'}"
-        able = _working(chip)
-        if not able or not chip.hbm_bytes or not chip.hbm_bytes_per_s:
-            found.append(
-                Problem(
-                    path=("workload", "kind"),
-                    id="FTN002",
-                    message=f"memory, its bandwidth or peak of {chip.name} ({target.target}) is not known",
-                    help=f"choose {other}",
-                    exit_code=EXIT_FACT_MISSING,
-                )
-            )
-        elif workload.precision in WORKING_PRECISIONS and workload.precision not in able:
-            found.append(
-                Problem(
-                    path=("workload", "precision"),
-                    id="FTN003",
-                    message=f"{chip.name} ({target.target}) has no {workload.precision} multiplication that is "
-                    "documented",
-                    help=f"choose one of {', '.join(able)}, or {other}",
-                )
-            )
-    return found
+    wanted = workload.precision if workload.precision in WORKING_PRECISIONS else None
+    return chip_problems(targets, wanted=wanted, able=_working, unknown="FTN002", absent="FTN003")
 
 
 def _working(chip: Accelerator) -> tuple[str, ...]:

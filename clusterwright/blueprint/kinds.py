@@ -1,6 +1,6 @@
 """Keys that only some kinds of workload have, and what a service asks of its hardware and model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 
 from clusterwright.blueprint.hardware import ResolvedTarget
@@ -103,28 +103,47 @@ def format_problems(workload: Serve, targets: Sequence[ResolvedTarget]) -> list[
     Weights of int8, int4 and mxfp4 are unpacked where the accelerator has no such multiplications; fp8 and nvfp4 with
     their kernels need them.
     """
+    return chip_problems(targets, wanted=workload.precision, able=formats_of, unknown="SRV002", absent="SRV003")
+
+
+def chip_problems(
+    targets: Sequence[ResolvedTarget],
+    *,
+    wanted: str | None,
+    able: Callable[[Accelerator], tuple[str, ...]],
+    unknown: str,
+    absent: str,
+) -> list[Problem]:
+    """Return facts of accelerators that a kind of work cannot go without, and formats that they do not multiply in.
+
+    Args:
+        targets: with their accelerators.
+        wanted: format to multiply in; None for one that all have.
+        able: gives the formats of an accelerator; none where its peak is not known.
+        unknown: id of the problem of missing facts.
+        absent: id of the problem of a format that an accelerator does not have.
+    """
     found = []
     for target in targets:
-        chip = target.node.accelerator
-        able = formats_of(chip)
-        if not chip.hbm_bytes or not chip.hbm_bytes_per_s or not able:
+        chip, other = target.node.accelerator, f"another {'system' if target.system else 'instance'}"
+        formats = able(chip)
+        if not formats or not chip.hbm_bytes or not chip.hbm_bytes_per_s:
             found.append(
                 Problem(
                     path=("workload", "kind"),
-                    id="SRV002",
+                    id=unknown,
                     message=f"memory, its bandwidth or peak of {chip.name} ({target.target}) is not known",
-                    help=f"choose another {'system' if target.system else 'instance'}",
+                    help=f"choose {other}",
                     exit_code=EXIT_FACT_MISSING,
                 )
             )
-        elif workload.precision not in able:
+        elif wanted is not None and wanted not in formats:
             found.append(
                 Problem(
                     path=("workload", "precision"),
-                    id="SRV003",
-                    message=f"{chip.name} ({target.target}) has no {workload.precision} multiplication that is "
-                    "documented",
-                    help=f"choose one of {', '.join(able)}, or another {'system' if target.system else 'instance'}",
+                    id=absent,
+                    message=f"{chip.name} ({target.target}) has no {wanted} multiplication that is documented",
+                    help=f"choose one of {', '.join(formats)}, or {other}",
                 )
             )
     return found
