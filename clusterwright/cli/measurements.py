@@ -3,43 +3,62 @@
 import csv
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from clusterwright.catalog.load import load
+from clusterwright.catalog.records import Catalogue
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, InputError
+from clusterwright.evidence import models as named
 from clusterwright.evidence import scoring
 from clusterwright.evidence.reading import Read
 from clusterwright.units import percent
+from clusterwright.workload.inference import NamedModel
 
 _NOT_EXPRESSED_SHOWN = 20
 
 
-def tell(
-    path: Path,
-    read: Read[Any],
-    predictions: scoring.Predictions[Any],
-    found: dict[str, Any],
-    *,
-    shown: Sequence[str],
-    predictions_to: Path | None,
-    as_json: bool,
-) -> int:
-    """Write the predictions, print the figures, and return the exit code.
+Models: TypeAlias = Mapping[str, NamedModel]
+_Row = TypeVar("_Row", bound=scoring.Measured)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged(Generic[_Row]):
+    """An engine whose predictions are compared with measurements.
+
+    Attributes:
+        read: gives the rows of a file, of a catalogue and models of one's own and of the catalogue.
+        predict: gives the predictions of rows; document: the figures of rows and predictions.
+        shown: parts of the figures that the text shows; the JSON has all.
+    """
+
+    read: Callable[[Path, Catalogue, Models, Models], Read[_Row]]
+    predict: Callable[[Sequence[_Row]], scoring.Predictions[_Row]]
+    document: Callable[[Read[_Row], scoring.Predictions[_Row]], dict[str, Any]]
+    shown: Sequence[str]
+
+
+def judge(engine: Judged[_Row], path: Path, *, models: Path | None, predictions_to: Path | None, as_json: bool) -> int:
+    """Predict every measurement of a file, write the predictions, print the figures; return the exit code.
 
     Args:
+        engine: what predicts.
         path: the file of measurements.
-        read: its rows.
-        predictions: of them.
-        found: figures.
-        shown: parts of the figures that the text shows; the JSON has all.
+        models: a table of models that goes before the catalogue, None for none.
         predictions_to: a CSV file for the prediction of every metric of every row, None for none.
         as_json: whether to print JSON.
 
     Raises:
-        InputError: the predictions cannot be written.
+        InputError: a file cannot be read or written, or its header is of no known kind.
     """
+    catalogue = load()
+    own = named.read_models(models) if models else {}
+    read = engine.read(path, catalogue, own, named.catalogued(catalogue))
+    predictions = engine.predict(read.rows)
+    found = engine.document(read, predictions)
     if predictions_to is not None:
         try:
             with predictions_to.open("w", encoding="utf-8", newline="") as file:
@@ -50,7 +69,7 @@ def tell(
             raise InputError(
                 f"cannot write {predictions_to}: {error.strerror}", help="name a file in an existing folder"
             ) from error
-    said = json.dumps(found, indent=1, allow_nan=False) if as_json else fitted(_text(found, shown))
+    said = json.dumps(found, indent=1, allow_nan=False) if as_json else fitted(_text(found, engine.shown))
     print(said)  # noqa: T201 - the result
     for row in read.wrong:
         print(f"error: {path.name}: {row.id}: {row.reason}", file=sys.stderr)  # noqa: T201 - diagnostics

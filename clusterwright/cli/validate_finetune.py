@@ -21,16 +21,15 @@ def finetune(path: Path, *, models: Path | None, predictions_to: Path | None, as
     Raises:
         InputError: a file cannot be read or written, or its header is of no known kind.
     """
-    from clusterwright.catalog.load import load
-    from clusterwright.cli.measurements import tell
-    from clusterwright.evidence import models as named
+    from clusterwright.cli.measurements import Judged, judge
     from clusterwright.evidence.finetuning import report
     from clusterwright.evidence.finetuning.measurements import read_measurements
     from clusterwright.sizing.finetuning.calibration import load_calibration
 
-    catalogue = load()
-    own = named.read_models(models) if models else {}
-    read = read_measurements(path, catalogue, own=own, known=named.catalogued(catalogue))
-    predictions = report.predictions_of(read.rows, load_calibration())
-    found = report.document(read, predictions)
-    return tell(path, read, predictions, found, shown=_SHOWN, predictions_to=predictions_to, as_json=as_json)
+    engine = Judged(
+        read=lambda file, catalogue, own, known: read_measurements(file, catalogue, own=own, known=known),
+        predict=lambda rows: report.predictions_of(rows, load_calibration()),
+        document=report.document,
+        shown=_SHOWN,
+    )
+    return judge(engine, path, models=models, predictions_to=predictions_to, as_json=as_json)
