@@ -80,7 +80,7 @@ class _Images:
     def goal_findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> list[Finding]:
         return [Finding(id="IMG001", path=("goals",), message="an image takes too long", help="allow more nodes")]
 
-    def findings(self, blueprint: Blueprint, option: Option) -> list[Finding]:
+    def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> list[Finding]:
         return []
 
     def warnings(self, blueprint: Blueprint, options: object) -> list[Finding]:
