@@ -98,7 +98,7 @@ def read_results(path: Path, *, percentile: float) -> Measured:
     text = read_text(path, most_bytes=_MOST_BYTES, what="results of a load test", advice=_ADVICE)
     try:
         found = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a whole number of thousands of digits
         raise InputError(f"{path} is not JSON: {str(error)[:200]}", help=_ADVICE) from None
     if not isinstance(found, dict):
         raise InputError(f"{path} holds no object of JSON", help=_ADVICE)

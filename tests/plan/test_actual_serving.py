@@ -264,3 +264,14 @@ def test_a_load_of_another_size_is_noted(planned: Planned, tmp_path: Path) -> No
     assert "times and tokens are of another load" in notes
     assert "10 of 100 requests failed" in notes
     assert "100 requests are few" in notes
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"completed": ' + "9" * 6000 + "}", "{"], ids=["deep", "digits", "cut"]
+)
+def test_results_that_python_cannot_read_are_bad_input(tmp_path: Path, text: str) -> None:
+    """Deep nesting and whole numbers of thousands of digits are no bug of ours."""
+    path = tmp_path / "results.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="is not JSON"):
+        read_results(path, percentile=95)

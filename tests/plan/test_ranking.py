@@ -51,6 +51,10 @@ FIXED = (
     ("tco.cloud={support: enterprise, egress: 300 TB, setup: 90000 USD, goodput_loss: 3 %}",),
 )
 SERVICE = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
+FINETUNING = assets.root() / "blueprints" / "finetune-llama3-8b-qlora.yaml"
+#: Contracts and taxes of a blueprint: what is paid, and to whom, beside the bill.
+CONTRACT = "tco.contracts=[{target: aws, term: on_demand, discount: 20 %}]"
+TAXED = ("tco.tax_rate=25 %", CONTRACT)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -75,6 +79,12 @@ def plan_of(*set_values: str) -> Plan:
 def service_of(*set_values: str) -> Plan:
     """Return the plan of the shipped service with overrides."""
     return planning.plan_of(SERVICE, list(set_values))
+
+
+@cache
+def finetuning_of(*set_values: str) -> Plan:
+    """Return the plan of the shipped fine-tuning with overrides."""
+    return planning.plan_of(FINETUNING, list(set_values))
 
 
 @pytest.fixture(scope="module", params=FIXED, ids=lambda values: " ".join(values) or "as shipped")
@@ -198,6 +208,68 @@ def test_nothing_undercuts_the_answer_of_a_service(values: tuple[str, ...]) -> N
     assert plan.ranked
     _answers_decide(plan)
     _shown_tables_decide(plan)
+
+
+@pytest.mark.parametrize("values", [(), TAXED, ("targets.onprem=null",)])
+def test_nothing_undercuts_the_answer_of_fine_tuning(values: tuple[str, ...]) -> None:
+    """A run of some hours is answered and shown by the same rules."""
+    plan = finetuning_of(*values)
+    assert plan.ranked
+    _answers_decide(plan)
+    _shown_tables_decide(plan)
+    _documents_decide(plan)
+
+
+@pytest.mark.parametrize(("of", "values"), [(plan_of, TAXED), (service_of, TAXED)])
+def test_nothing_undercuts_the_answer_in_documents(of: Callable[..., Plan], values: tuple[str, ...]) -> None:
+    """Workbook and JSON show nothing cheaper among what is ranked, with contracts and taxes, too."""
+    plan = of(*values)
+    _answers_decide(plan)
+    _documents_decide(plan)
+
+
+def _documents_decide(plan: Plan) -> None:
+    answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+    assert kept is not None
+    found = finances(plan, PriceBook.open(), draws=10, seed=1)
+    ranked = ranking_document(plan, found)["ranked"]
+    runs = [row["run_usd"] for row in ranked if row["run_usd"] is not None]
+    assert answer is None or answer.run_usd is None or min(runs) == answer.run_usd
+    assert min(row["npv_usd"] for row in ranked if row["npv_usd"] is not None) == kept.npv_usd
+    rows = [
+        list(row)
+        for row in load_workbook(BytesIO(workbook_xlsx(plan, found)), data_only=True)["Ranking"].iter_rows(
+            values_only=True
+        )
+    ]
+    head = next(place for place, row in enumerate(rows) if row[0] == "Ranked")
+    shown = rows[head + 1 : head + 1 + len(plan.ranked)]
+    cash = [row[3] for row in shown if isinstance(row[3], float)]
+    assert answer is None or answer.run_usd is None or min(cash) == pytest.approx(answer.run_usd)
+    assert min(row[6] for row in shown if isinstance(row[6], float)) == pytest.approx(kept.npv_usd)
+
+
+@pytest.mark.parametrize("of", [service_of, finetuning_of])
+def test_what_an_option_does_not_have_moves_none_of_its_figures(of: Callable[..., Plan]) -> None:
+    """A dollar of the owner's transit leaves cost, bands and draws of all that is rented as they were, to the bit."""
+    plain, plan = of(), of("tco.owner.transit_usd_per_month=1")
+    rented = [way.key for way in plain.ranking if not (way.owned or way.mixed)]
+    assert rented
+    for key in rented:
+        before, after = plain.alternative(key), plan.alternative(key)
+        assert before is not None
+        assert after is not None
+        for name in ("run_usd", "run_usd_low", "run_usd_high", "horizon_usd", "npv_usd", "npv_usd_low", "npv_usd_high"):
+            assert getattr(after, name) == getattr(before, name), (key, name)
+    bands = [
+        {
+            entry.key: (entry.npv_usd_p10, entry.npv_usd_p50, entry.npv_usd_p90)
+            for entry in finances(one, PriceBook.open(), draws=50, seed=1).drawn
+            if entry.key in rented
+        }
+        for one in (plain, plan)
+    ]
+    assert bands[0] == bands[1]
 
 
 @pytest.mark.parametrize("of", [plan_of, service_of])
@@ -346,21 +418,25 @@ def _same_way(way: Alternative, again: Plan) -> Alternative:
 
 
 @pytest.mark.parametrize(
-    "values",
+    ("of", "values"),
     [
-        (),
-        ("goals.finish_within=10 days",),
-        ("targets.aws.allowed_instances=[p5.48xlarge, p5en.48xlarge]", "targets.aws.instance=null"),
+        (plan_of, ()),
+        (plan_of, ("goals.finish_within=10 days",)),
+        (plan_of, ("targets.aws.allowed_instances=[p5.48xlarge, p5en.48xlarge]", "targets.aws.instance=null")),
+        (plan_of, TAXED),
+        (service_of, ()),
+        (service_of, TAXED),
+        (finetuning_of, ()),
     ],
 )
 def test_every_ranked_way_planned_by_its_own_overrides_gives_the_same_nodes_days_and_dollars(
-    values: tuple[str, ...],
+    of: Callable[..., Plan], values: tuple[str, ...]
 ) -> None:
     """What is cheaper is planned, not hidden: its own `--set` makes it the plan's."""
-    plan = plan_of(*values)
+    plan = of(*values)
     assert any(way.set_values for way in plan.ranked)
     for way in plan.ranked:
-        again = _same_way(way, plan_of(*values, *way.set_values))
+        again = _same_way(way, of(*values, *way.set_values))
         assert (again.nodes, again.calendar_days) == (way.nodes, pytest.approx(way.calendar_days)), way.key
         for name in ("run_usd", "run_share_usd", "horizon_usd", "npv_usd"):
             usd = getattr(way, name)
