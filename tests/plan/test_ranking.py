@@ -413,7 +413,8 @@ def _same_way(way: Alternative, again: Plan) -> Alternative:
         for other in again.ranked
         if (other.target, other.instance, other.term, other.owned, other.mixed)
         == (way.target, way.instance, way.term, way.owned, way.mixed)
-        and other.key.split("/")[1:] == way.key.split("/")[1:] + [other.term] * (":" in way.key and way.owned)
+        and other.key.split("/")[1:]
+        in (way.key.split("/")[1:], way.key.split("/")[1:] + [other.term] * (":" in way.key and way.owned))
     )
 
 
