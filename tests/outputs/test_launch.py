@@ -60,8 +60,8 @@ VALUED = {
 
 @pytest.fixture(scope="module")
 def plan() -> TrainingPlan:
-    """Return the shipped plan."""
-    return plan_of(GPT3, None)
+    """Return the shipped plan with the layout that fills the memory, which has a pipeline."""
+    return plan_of(GPT3, ["goals.memory_confidence=50 %"])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def elastic() -> TrainingPlan:
     values = ["spare_nodes=2", "elastic=true", "repair=24 h", "checkpoint.milestone_every=2 days"]
     # A layout with memory to spare for the state of missing replicas.
     fixed = [f"workload.parallelism.{value}" for value in ("tensor=8", "pipeline=8", "micro_batch=1")]
-    return plan_of(GPT3, [*fixed, *(f"reliability.{value}" for value in values)], "aws")
+    return plan_of(GPT3, [*fixed, "goals.memory_confidence=50 %", *(f"reliability.{value}" for value in values)], "aws")
 
 
 def parsed(words: list[str]) -> dict[str, str]:
@@ -570,7 +570,8 @@ def test_spares_without_an_elastic_job_wait_at_the_rendezvous(elastic: TrainingP
 
 def test_a_job_that_cannot_shrink_says_so() -> None:
     """GPT-3 with memory nearly full cannot hold the optimizer's state of fewer replicas: it starts with all nodes."""
-    plan = training_plan(plan_of(GPT3, ["reliability.elastic=true", "workload.parallelism.micro_batch=2"], "aws"))
+    filled = ["goals.memory_confidence=50 %", "workload.parallelism.micro_batch=2"]
+    plan = training_plan(plan_of(GPT3, ["reliability.elastic=true", *filled], "aws"))
     option = plan.options[0]
     files = launch_files(plan, option, CATALOGUE)
     assert option.memory_bytes_per_gpu.total > 0.9 * option.hbm_bytes_per_gpu
