@@ -1,8 +1,8 @@
 -- One row is one candidate in one scenario whose cost of a run, times the runs of the horizon, is not its share of the
 -- cash, to the cent: all that is paid by the hours worked; of what runs on while it waits, hours worked over the hours
 -- of the stated utilisation; of everything else, hours worked over those of the horizon.
--- A cent, or twelve digits of the amounts: sums of more than five billion USD in floats are no closer than that. Work of
--- more hours than the horizon has multiplies what is paid, and with it the rounding.
+-- A cent, or twelve digits of the amounts: sums of more than five billion USD in floats are no closer than that. Work
+-- of more hours than the horizon has multiplies what is paid, and with it the rounding.
 with
 cash as (
     select
@@ -16,7 +16,7 @@ cash as (
                 else work.runs * work.run_hours * run_time.factor / ($horizon_months * $hours_per_month)
             end
         ) as usd,
-        max(work.runs * work.run_hours * run_time.factor / ($horizon_months * $hours_per_month)) as share
+        max(work.runs * work.run_hours * run_time.factor / ($horizon_months * $hours_per_month)) as run_hours_of_horizon
     from cash_flow
     inner join work on cash_flow.part_key = work.key
     inner join run_time on cash_flow.part_key = run_time.key and cash_flow.scenario = run_time.scenario
@@ -32,4 +32,5 @@ inner join option_work on cash.key = option_work.key
 left join candidate_total on cash.scenario = candidate_total.scenario and cash.key = candidate_total.key
 where
     candidate_total.run_usd is null
-    or abs(candidate_total.run_usd * option_work.runs - cash.usd) > greatest(0.005, 1e-12 * cash.paid_usd * greatest(1.0, cash.share))
+    or abs(candidate_total.run_usd * option_work.runs - cash.usd)
+    > greatest(0.005, 1e-12 * cash.paid_usd * greatest(1.0, cash.run_hours_of_horizon))
