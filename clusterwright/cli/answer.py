@@ -17,6 +17,7 @@ from clusterwright.errors import (
     InputError,
     MissingFactError,
 )
+from clusterwright.explain.records import Explanation
 from clusterwright.interface.places import placed, placing
 from clusterwright.interface.results import DRAWS, PlanResult
 from clusterwright.plan.document import dumps
@@ -134,27 +135,30 @@ def compare(
     quotes: Path | None = None,
     rates: list[str] | None = None,
     as_json: bool,
+    as_csv: bool = False,
     markdown: bool = False,
     details: bool = False,
 ) -> int:
     """Print renting against owning; return the exit code.
 
     Raises:
-        InputError: both JSON and Markdown are asked for.
+        InputError: more than one of JSON, CSV and Markdown is asked for.
     """
     from clusterwright.cli.render import answer as show
     from clusterwright.cli.render import ranked
     from clusterwright.outputs.markdown import cell
     from clusterwright.outputs.report.comparison import comparison_markdown
+    from clusterwright.outputs.tables import csv_text
     from clusterwright.plan.text.currency import money_as_asked
 
     if lists_workloads(path):
         from clusterwright.cli import sharing
 
-        sharing.refuse({"--quotes": quotes, "--markdown": markdown, "--details": details})
+        sharing.refuse({"--quotes": quotes, "--markdown": markdown, "--csv": as_csv, "--details": details})
         return sharing.plan(path, set_values, as_json=as_json, quiet=True)
-    if as_json and markdown:
-        raise InputError("--json and --markdown exclude each other", help="ask for one of them")
+    forms = [name for name, asked in (("--json", as_json), ("--csv", as_csv), ("--markdown", markdown)) if asked]
+    if len(forms) > 1:
+        raise InputError(f"{' and '.join(forms)} exclude each other", help="ask for one of them")
 
     made = planned(path, set_values, "all", quotes, rates)
     with placing(made.blueprint):
@@ -163,6 +167,9 @@ def compare(
         result, found = made.plan, compared.finances
         if as_json:
             print(json.dumps(compared.to_dict(), indent=1, allow_nan=False))  # noqa: T201 - the result
+        elif as_csv:
+            ways = compared.table("ranking")
+            print(csv_text(ways.columns, ways.fetchall()), end="")  # noqa: T201
         elif markdown:
             more = ranked.ranking_markdown(result, found, money)
             # The source of the rate is anybody's words, and Markdown is shown as a page.
@@ -182,7 +189,6 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
 
     All targets are planned even if one is asked for: what the horizon costs depends on what all of them do.
     """
-    from clusterwright.cli.render.answer import explanation_text
     from clusterwright.explain.explanation import find
 
     result = planned(path, set_values)
@@ -196,9 +202,15 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
             width = max(len(name) for name in listed)
             print(fitted("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items())))  # noqa: T201
         return EXIT_FINE
-    entry = find(known, number, result.plan.workload.kind)
+    say_explanation(find(known, number, result.plan.workload.kind), target, as_json=as_json)
+    return EXIT_FINE
+
+
+def say_explanation(entry: Explanation, target: str, *, as_json: bool) -> None:
+    """Print where one number of a target comes from."""
+    from clusterwright.cli.render.answer import explanation_text
+
     if as_json:
         print(json.dumps({"schema": 1, "target": target, **entry.to_dict()}, indent=1, allow_nan=False))  # noqa: T201
     else:
         print(fitted(explanation_text(entry, target)))  # noqa: T201
-    return EXIT_FINE

@@ -12,7 +12,7 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, web, without_blueprint, written_commands
-from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues
+from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues, refuse_with
 from clusterwright.cli.prices.commands import prices
 from clusterwright.cli.render.help_text import Application
 from clusterwright.cli.render.terminal import protect_streams
@@ -124,6 +124,10 @@ def compare(
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="DAY", help="--scenarios, --one-node: prices of this day")
     ] = None,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="NAME", help="why this instance type or system is not chosen")
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="every way as CSV, amounts in USD")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="for a pull request: answer, table, caveats")] = False,
     details: Annotated[
         bool, typer.Option("--details", help="how to plan each ranked row again, and every warning whole")
@@ -147,21 +151,19 @@ def compare(
                 as_of,
                 scenarios=scenarios,
                 one_node=one_node,
-                other=finance or markdown or details,
+                other=finance or markdown or details or as_csv or why is not None,
                 as_json=as_json,
             )
         )
+    if why is not None:
+        from clusterwright.cli import why as command_why
+
+        refuse_with("--why", {"--finance": finance, "--csv": as_csv, "--markdown": markdown, "--details": details})
+        raise typer.Exit(command_why.why(blueprint, set_values, why, quotes=quotes, rates=rates, as_json=as_json))
     if finance:
         from clusterwright.cli import finance as command
-        from clusterwright.errors import InputError
 
-        if markdown:
-            raise InputError("--markdown has no form of --finance", help="leave out one of the two")
-        if details:
-            raise InputError(
-                "--details is of the ranking, which --finance does not print", help="leave out one of the two"
-            )
-
+        refuse_with("--finance", {"--csv": as_csv, "--markdown": markdown, "--details": details})
         raise typer.Exit(
             command.compare(blueprint, set_values, quotes=quotes, rates=rates, draws=draws, seed=seed, as_json=as_json)
         )
@@ -169,7 +171,14 @@ def compare(
 
     raise typer.Exit(
         answer.compare(
-            blueprint, set_values, quotes=quotes, rates=rates, as_json=as_json, markdown=markdown, details=details
+            blueprint,
+            set_values,
+            quotes=quotes,
+            rates=rates,
+            as_json=as_json,
+            as_csv=as_csv,
+            markdown=markdown,
+            details=details,
         )
     )
 

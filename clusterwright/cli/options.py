@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -31,3 +32,16 @@ Pdf = Annotated[
     bool, typer.Option("--pdf", help="print drawings and report as PDF files too, if Chromium is installed")
 ]
 Runs = Annotated[Path, typer.Argument(metavar="RUNS.csv", help="measured runs; docs/accuracy.md lists the columns")]
+
+
+def refuse_with(name: str, others: Mapping[str, bool]) -> None:
+    """Refuse options that an option has no form for.
+
+    Raises:
+        InputError: one of them is given.
+    """
+    from clusterwright.errors import InputError
+
+    for other, given in others.items():
+        if given:
+            raise InputError(f"{name} has no form with {other}", help="leave out one of the two")

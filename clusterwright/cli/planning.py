@@ -14,6 +14,7 @@ from clusterwright.plan.record import Plan
 
 #: In the place of a file.
 STANDARD_INPUT = Path("-")
+STANDARD_INPUT_NAME = "standard input"
 
 
 def plan_of(path: Path, set_values: list[str] | None, on: str = "all", *, progress: Progress = lambda _: None) -> Plan:
@@ -44,10 +45,14 @@ def planned(
         InputError: the file or a name in it is wrong; BlueprintError: the job fits nowhere.
     """
     if path == STANDARD_INPUT:
-        text = sys.stdin.buffer.read(MOST_BYTES + 1).decode(errors="replace")
-        loaded = load_text(text, tuple(set_values or ()), name="standard input")
+        loaded = load_text(standard_input_text(), tuple(set_values or ()), name=STANDARD_INPUT_NAME)
         return interface.plan(loaded, on=on, quotes=quotes, rates=rates or (), progress=progress)
     return interface.plan(path, on=on, overrides=set_values or (), quotes=quotes, rates=rates or (), progress=progress)
+
+
+def standard_input_text() -> str:
+    """Return what standard input holds, at most a little more than a blueprint may have."""
+    return sys.stdin.buffer.read(MOST_BYTES + 1).decode(errors="replace")
 
 
 def say_quotes(result: PlanResult) -> None:

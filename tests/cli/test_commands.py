@@ -1,5 +1,7 @@
 """The commands as people and programs use them: what is printed, in which form, and with which exit code."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -231,6 +233,38 @@ def test_single_commands_write_what_build_writes(command: Command, small: Path, 
         assert files == {path.relative_to(out / folder) for path in (out / folder).rglob("*") if path.is_file()}
         if folder == "aws":
             assert all((single / name).read_bytes() == (out / folder / name).read_bytes() for name in files)
+
+
+def test_compare_as_csv(command: Command, small: Path) -> None:
+    """`--csv` has every way of the ranking with the figures of `--json`, and excludes other forms."""
+    found = list(csv.DictReader(io.StringIO(command("compare", small, "--csv").out)))
+    ranking = json.loads(command("compare", small, "--json").out)["ranking"]
+    ways = [*ranking["ranked"], *ranking["not_ranked"]]
+    assert [row["key"] for row in found] == [way["key"] for way in ways]
+    for row, way in zip(found, ways, strict=True):
+        assert (int(row["nodes"]), row["ranked"] == "1") == (way["nodes"], way["ranked"])
+        for name in ("run_usd", "npv_usd"):
+            assert (row[name] == "") is (way[name] is None)
+            assert way[name] is None or float(row[name]) == pytest.approx(way[name], rel=1e-9)
+    for other in ("--json", "--markdown", "--finance"):
+        assert command("compare", small, "--csv", other).code == 2
+
+
+def test_compare_says_why_hardware_is_not_chosen(command: Command, small: Path) -> None:
+    """`--why` plans a target with both to choose from; what no target has, or it has alone, is refused."""
+    chosen = loads(command("plan", small, "--json").out).options[0].instance
+    told = json.loads(command("compare", small, "--why", "g6.xlarge", "--json").out)
+    assert (told["number"], told["target"], told["value"]) == ("hardware", "aws", chosen)
+    assert [entry["name"] for entry in told["inputs"]] == [chosen, "g6.xlarge"]
+    assert "bandwidth of g6.xlarge is not known" in told["inputs"][1]["source"]
+    for name, words in (
+        (chosen, "is the hardware of AWS"),
+        ("p99.huge", "no instance type is called"),
+        ("a3-highgpu-8g", "no target gcp"),
+    ):
+        ended = command("compare", small, "--why", name)
+        assert (ended.code, words in ended.err) == (2, True)
+    assert "--why has no form with --csv" in command("compare", small, "--why", "g6.xlarge", "--csv").err
 
 
 def test_build_of_parts(command: Command, small: Path, tmp_path: Path) -> None:
