@@ -213,8 +213,7 @@ def test_data_is_kept(program: Program) -> None:
     """Whatever holds data or keys is protected, in the foundation, and apart from the groups of the other layers."""
     assert {resource.layer for resource in azure(program) if resource.protect} == {"foundation"}
     kept = {resource.name for resource in azure(program) if resource.protect}
-    keys = {"kvgpt3", "svgpt3", "lvgpt3", "gpt3-key", "gpt3-lustre-key"}
-    assert kept == {"gpt3-data", "stgpt3", "gpt3-lustre", *keys}
+    assert kept == {"gpt3-data", "kvgpt3", "svgpt3", "gpt3-key", "stgpt3", "gpt3-lustre"}
     for kind in ("Vault", "AmlFilesystem", "DiskEncryptionSet"):
         assert {resource.inputs["resourceGroupName"] for resource in program.of(kind)} == {"gpt3-data"}
     assert program.one("StorageAccount", "stgpt3").inputs["resourceGroupName"] == "gpt3-data"
