@@ -524,7 +524,7 @@ def serving_runs(case: Case) -> None:
 
 def finetuning_runs(case: Case) -> None:
     """Read and predict measurements of fine-tuning."""
-    from clusterwright.cli.validate_finetune import finetune
+    from clusterwright.cli.validate_serving import finetune
 
     _measurements(case, FINETUNING_RUNS, finetune)
 

@@ -42,8 +42,11 @@ def one(nodes: int) -> Run:
     """Design and document a cluster in this process."""
     from clusterwright.catalog.load import load  # noqa: PLC0415 - its memory counts
     from clusterwright.facility.design import design_onprem  # noqa: PLC0415
-    from clusterwright.facility.fabric_choice import ROCE, FabricChoice  # noqa: PLC0415
-    from clusterwright.facility.site import DesignRules  # noqa: PLC0415
+    from clusterwright.facility.site import (  # noqa: PLC0415
+        ROCE,
+        DesignRules,
+        FabricChoice,
+    )
     from clusterwright.outputs.onprem.documents import documents  # noqa: PLC0415
     from clusterwright.sizing.records.run import StorageNeed  # noqa: PLC0415
 

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from clusterwright.blueprint.finetuning import Finetune
 from clusterwright.blueprint.jobs import job_problems
-from clusterwright.blueprint.multiples import Multiple
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.serving import Serve
-from clusterwright.blueprint.sizes import Sizes
+from clusterwright.blueprint.sizes import Multiple, Sizes
 from clusterwright.blueprint.users import user_problems
 from clusterwright.blueprint.workloads import Train
 from clusterwright.catalog.records import Model

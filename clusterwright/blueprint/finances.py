@@ -9,9 +9,8 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from clusterwright import units
 from clusterwright.blueprint import names
 from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders, listed_once
-from clusterwright.blueprint.depreciation import AssetMethod, EquipmentMethod
 from clusterwright.blueprint.fields import Day, Identifier, Section
-from clusterwright.blueprint.owner import Band, Owner, Usd, number_between
+from clusterwright.blueprint.owner import AssetMethod, Band, EquipmentMethod, Owner, Usd, number_between
 from clusterwright.blueprint.quantities import Duration, Fraction
 from clusterwright.blueprint.uncertain import PricePath, UncertainBand
 

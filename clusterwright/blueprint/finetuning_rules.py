@@ -6,8 +6,7 @@ from clusterwright.blueprint.finetuning import MATRICES, QLORA_PRECISIONS, WORKI
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.kinds import chip_problems
 from clusterwright.blueprint.problems import Problem
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Model
+from clusterwright.catalog.records import Accelerator, Model
 
 #: Methods whose rank is that of two matrices beside one of the model's.
 _LOW_RANK = ("lora", "qlora", "dora")

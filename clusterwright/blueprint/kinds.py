@@ -7,8 +7,7 @@ from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.serving import Serve
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Model
+from clusterwright.catalog.records import Accelerator, Model
 from clusterwright.errors import EXIT_FACT_MISSING
 
 _TRAINING = ("train", "finetune")

@@ -8,9 +8,8 @@ from pydantic import BeforeValidator, Field
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.blueprint.quantities import Power
-from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.power_caps import check_cap
-from clusterwright.catalog.records import NodeType
+from clusterwright.catalog.records import NodeNetwork, NodeType
 from clusterwright.errors import ClusterwrightError
 
 #: Generations whose NVLink switches reduce (third NVSwitch and newer; from memory).

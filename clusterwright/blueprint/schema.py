@@ -23,14 +23,13 @@ from clusterwright.blueprint.fields import (
 )
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.finetuning import Finetune
-from clusterwright.blueprint.hosted import ApiTarget
 from clusterwright.blueprint.jobs import Jobs
 from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
 from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
 from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.schedule import LEAST_SHARED, MOST_SHARED, Schedule
-from clusterwright.blueprint.serving import Replicas, Serve, Traffic
+from clusterwright.blueprint.serving import ApiTarget, Replicas, Serve, Traffic
 from clusterwright.blueprint.site import Site
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.software import SoftwareSection

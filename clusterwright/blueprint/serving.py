@@ -224,3 +224,24 @@ class Replicas(Section):
     start_time: Annotated[Duration, Field(ge=1, le=86400)] = Field(
         600.0, description="in which all replicas may read their weights from storage; sets its bandwidth"
     )
+
+
+_Name = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(names.plain)]
+_RateLimit = Annotated[Count, Field(gt=0, le=1e12)]
+
+
+class ApiTarget(Section):
+    """Hosted models that answer the same traffic: compared by dollars and limits, never deployed to, never ranked."""
+
+    model: _Name | None = Field(
+        None, description="hosted model to compare with, for example gpt-5-mini; by default the workload's own"
+    )
+    providers: Annotated[list[_Name], Field(min_length=1, max_length=50)] | None = Field(
+        None, description="who hosts it, for example [DeepInfra, Together]; by default everybody who is known"
+    )
+    batch_share: Annotated[Fraction, Field(ge=0, le=1)] = Field(
+        0.0, description="share of the requests that may wait for hours, at the price of batches where there is one"
+    )
+    requests_per_minute: _RateLimit | None = Field(None, description="limit of your account")
+    tokens_per_minute: _RateLimit | None = Field(None, description="limit of your account, input and output together")
+    concurrent_requests: _RateLimit | None = Field(None, description="limit of your account, requests in flight")

@@ -1,12 +1,69 @@
-"""Cluster sizes that a target may have, and the rule that it names its hardware once."""
+"""Cluster sizes that a target may have, and what a whole number must divide into: `multiple of 8`."""
 
-from typing import Annotated
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.multiples import MustBe
+
+_POWER = "power of two"
+_MULTIPLE = r"multiple of ([1-9][0-9]{0,5})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Multiple:
+    """A rule for whole numbers: multiples of `of`, and only powers of two if `power_of_two`."""
+
+    of: int = 1
+    power_of_two: bool = False
+
+    def holds(self, number: int) -> bool:
+        """Tell whether a positive number follows the rule.
+
+        >>> Multiple(of=8).holds(24), Multiple(power_of_two=True).holds(24)
+        (True, False)
+        """
+        return number % self.of == 0 and (not self.power_of_two or number & (number - 1) == 0)
+
+    def __str__(self) -> str:
+        return _POWER if self.power_of_two else f"multiple of {self.of}"
+
+
+def read_multiple(value: Any) -> Multiple:  # noqa: ANN401 - YAML holds anything
+    """Read `multiple of N` or `power of two`.
+
+    >>> read_multiple("multiple of 8")
+    Multiple(of=8, power_of_two=False)
+
+    Raises:
+        PydanticCustomError: it is neither.
+    """
+    if isinstance(value, Multiple):
+        return value
+    text = " ".join(str(value).split())
+    if text == _POWER:
+        return Multiple(power_of_two=True)
+    match = re.fullmatch(_MULTIPLE, text)
+    if match is None:
+        raise PydanticCustomError(
+            "multiple",
+            "{found} is not a rule for whole numbers",
+            {"found": repr(value), "help": "write multiple of 8, or power of two"},
+        )
+    return Multiple(of=int(match[1]))
+
+
+MustBe = Annotated[
+    Multiple,
+    BeforeValidator(read_multiple, json_schema_input_type=str),
+    WithJsonSchema(
+        {"type": "string", "pattern": rf"^({_POWER}|{_MULTIPLE})$", "examples": ["multiple of 8", "power of two"]}
+    ),
+]
 
 
 class Sizes(Section):

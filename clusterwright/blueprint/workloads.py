@@ -17,8 +17,8 @@ from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Identifier, Section
-from clusterwright.blueprint.multiples import MustBe
 from clusterwright.blueprint.quantities import Count
+from clusterwright.blueprint.sizes import MustBe
 from clusterwright.catalog.precisions import Precision
 
 _PRECISION = (

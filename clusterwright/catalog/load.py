@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.catalog import audits, cloud_audits, tables
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog import audits, tables
+from clusterwright.catalog import audits as cloud_audits
 from clusterwright.catalog.audits import PlacedClaim
 from clusterwright.catalog.cloud_objects import CapacityObject, Offering, PlacementObject, Quota, Region
-from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.provenance import Claim, Source
-from clusterwright.catalog.records import Catalogue, Instance, Model, System
+from clusterwright.catalog.records import Accelerator, Catalogue, Instance, Model, Part, Switch, System
 from clusterwright.catalog.storage import StorageSystem
 from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tables import Row, TableError

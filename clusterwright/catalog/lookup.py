@@ -6,10 +6,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.host import Host, host_of
-from clusterwright.catalog.parts import Part, Switch
-from clusterwright.catalog.records import Catalogue, Instance, Model, NodeType, System
+from clusterwright.catalog.records import Accelerator, Catalogue, Instance, Model, NodeType, Part, Switch, System
 from clusterwright.catalog.storage import StorageSystem
 from clusterwright.errors import InputError, MissingFactError
 

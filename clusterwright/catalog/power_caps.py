@@ -7,7 +7,7 @@ from math import log
 from statistics import median
 
 from clusterwright import assets
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.errors import ClusterwrightError, InputError, MissingFactError
 
 #: Lowest cap over the design power: an H100 or H200 takes 200 to 700 W (source helma-power-caps); taken for all.

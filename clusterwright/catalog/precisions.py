@@ -8,7 +8,7 @@ with four-bit arithmetic (NVIDIA Blackwell, AMD CDNA 4).
 
 from typing import Literal, get_args
 
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 
 Precision = Literal["bf16", "fp16", "fp8", "fp8-block", "mxfp8", "nvfp4"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)

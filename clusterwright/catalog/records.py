@@ -2,11 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.cloud_objects import CapacityObject, Offering, PlacementObject, Quota, Region
 from clusterwright.catalog.host import Host
-from clusterwright.catalog.network import NodeNetwork
-from clusterwright.catalog.parts import Part, Switch
 from clusterwright.catalog.provenance import Claim, Source
 from clusterwright.catalog.storage import StorageSystem
 from clusterwright.catalog.supplies import Cooling, Supply
@@ -181,6 +178,74 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NodeNetwork:
+    """Levels of the network above a node, and what its collectives may use.
+
+    Attributes:
+        leaf_gpus: accelerators below one leaf of each rail; spine_gpus: below one set of spines; None where the network
+            is not given, and then not oversubscribed either.
+        leaf_oversubscription, spine_oversubscription: downlinks over uplinks of a leaf and of a spine, at least 1.
+        in_network: switches of the network reduce (InfiniBand SHARP); in_domain: those of the scale-up domain (NVLink
+            SHARP).
+        flat: collectives may go round one ring through all ranks; leafwise: leaf by leaf; tree: all-reduces may use
+            trees.
+    """
+
+    leaf_gpus: float | None = None
+    spine_gpus: float | None = None
+    leaf_oversubscription: float = 1.0
+    spine_oversubscription: float = 1.0
+    in_network: bool = False
+    in_domain: bool = False
+    flat: bool = False
+    leafwise: bool = False
+    tree: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Accelerator:
+    """One accelerator as the software sees it. FLOP/s are dense; None is unknown or not supported.
+
+    Attributes:
+        generation: calibration key, for example `hopper`, `ampere`, `blackwell`, `cdna3`, `tpu`.
+        form: `sxm`, `pcie`, `oam`, `superchip`, `chip`.
+        scale_up_kind: `nvlink`, `xgmi`, `ethernet`, `ici`, `neuronlink`, `pcie`.
+        scale_up_bytes_per_s_per_gpu_one_way: bandwidth of one accelerator into its scale-up domain, one direction.
+        scale_up_domain_gpus: accelerators that reach each other at that bandwidth.
+        scale_up_topology: `switch`, `mesh` (a link of its own to every peer), `torus`, or `host` (PCIe).
+        scale_up_axes: of a torus; scale_up_wrap_gpus: accelerators along an axis from which it closes to a ring.
+        host_link_bytes_per_s_one_way: nominal, between host memory and one accelerator.
+        gres_type: the type name used in Slurm's gres and in node labels.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    generation: str
+    form: str
+    gres_type: str
+    hbm_bytes: float | None = None
+    hbm_bytes_per_s: float | None = None
+    dense_fp64_flop_per_s: float | None = None
+    dense_tf32_flop_per_s: float | None = None
+    dense_bf16_flop_per_s: float | None = None
+    dense_fp16_flop_per_s: float | None = None
+    dense_fp8_flop_per_s: float | None = None
+    dense_fp4_flop_per_s: float | None = None
+    dense_int8_op_per_s: float | None = None
+    sparse_bf16_flop_per_s: float | None = None
+    sparse_fp8_flop_per_s: float | None = None
+    scale_up_kind: str | None = None
+    scale_up_bytes_per_s_per_gpu_one_way: float | None = None
+    scale_up_domain_gpus: int | None = None
+    scale_up_topology: str | None = None
+    scale_up_axes: int | None = None
+    scale_up_wrap_gpus: int | None = None
+    host_link_bytes_per_s_one_way: float | None = None
+    power_w: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeType:
     """What sizing needs to know of a node, whether it is rented or bought.
 
@@ -211,6 +276,49 @@ class NodeType:
     network: NodeNetwork = field(default_factory=NodeNetwork)
     power_cap_w: float | None = None
     host: Host = field(default_factory=Host)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Switch:
+    """One switch: ports at a rate, height, power and what network it is for (`infiniband`, `ethernet`, `oob`)."""
+
+    id: str
+    name: str
+    network: str
+    ports: int
+    port_bytes_per_s_one_way: float
+    ports_per_cage: int
+    height_u: float
+    power_typical_w: float | None = None
+    power_max_w: float | None = None
+    weight_kg: float | None = None
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """Anything else on the bill: optic, cable, PDU, rack, appliance, server.
+
+    Attributes:
+        kind: `optic`, `fibre`, `dac`, `pdu`, `rack`, `management`, `storage`, `copper`.
+        reach_m: longest run of an optic or cable.
+    """
+
+    id: str
+    name: str
+    kind: str
+    height_u: float | None = None
+    power_typical_w: float | None = None
+    power_max_w: float | None = None
+    weight_kg: float | None = None
+    reach_m: float | None = None
+    capacity_bytes: float | None = None
+    read_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
+    power_capacity_w: float | None = None
+    source: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,16 +8,15 @@ from typing import Any
 
 from clusterwright.cli.answer import exit_code
 from clusterwright.cli.planning import planned, say_quotes
-from clusterwright.cli.render import chance
-from clusterwright.cli.render.carbon import carbon_lines
+from clusterwright.cli.render import finance
+from clusterwright.cli.render.finance import carbon_lines
 from clusterwright.cli.render.ranked import scenario_line
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import InputError
 from clusterwright.finance.finances import Finances
-from clusterwright.finance.held_prices import price_note
-from clusterwright.finance.owning_words import owning_text, several_owned
 from clusterwright.finance.returns import Return
 from clusterwright.finance.taxed import Taxed
+from clusterwright.finance.words import owning_text, price_note, several_owned
 from clusterwright.interface.documents import scenario
 from clusterwright.interface.places import placing
 from clusterwright.plan.record import Plan
@@ -139,13 +138,13 @@ def finance_text(plan: Plan, found: Finances, money: MoneyFormat) -> str:
         ),
         *carbon_lines(found.carbon, plan.workload),
         "",
-        *chance.method(found),
+        *finance.method(found),
         f"  Commitments and blocks are taken as if they could be had for all {months}.",
         *_notes(found),
     ]
     if found.taxed.tax_rate or found.taxed.delivery_months or found.taxed.financed:
         lines += ["", *_taxed(found, found.taxed, money)]
-    lines += chance.wrong_choices(found, money)
+    lines += finance.wrong_choices(found, money)
     for key in dict.fromkeys(entry.owned_key for entry in found.returns):
         mine = [entry for entry in found.returns if entry.owned_key == key]
         where = f": {term_text(key)}" if several_owned(found) else ""
@@ -220,7 +219,7 @@ def _taxed(of: Finances, found: Taxed, money: MoneyFormat) -> list[str]:
         for entry in found.options
     ]
     lines = [f"After tax of {percent(found.tax_rate)} ({written_off})", table(columns, rows)]
-    lines += chance.after_tax(of, money) if found.tax_rate else []
+    lines += finance.after_tax(of, money) if found.tax_rate else []
     if found.delivery_months:
         lines.append(
             f"  {'' if found.deposit == 1 else percent(found.deposit) + ' '}paid at order, at work after "

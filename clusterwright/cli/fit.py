@@ -8,8 +8,7 @@ from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, InputError
 
 if TYPE_CHECKING:
-    from clusterwright.catalog.accelerator import Accelerator
-    from clusterwright.catalog.records import Catalogue
+    from clusterwright.catalog.records import Accelerator, Catalogue
     from clusterwright.workload.inference import NamedModel
 
 SCHEMA = 1

@@ -148,7 +148,7 @@ def validate_finetune(
     as_json: AsJson = False,
 ) -> None:
     """Predict every fine-tuning measurement of a CSV file and print the errors."""
-    from clusterwright.cli import validate_finetune as command
+    from clusterwright.cli import validate_serving as command
 
     raise typer.Exit(command.finetune(runs, models=models, predictions_to=predictions, as_json=as_json))
 

@@ -133,7 +133,7 @@ def actual(
     from clusterwright.cli import actual as command
 
     if serving is not None:
-        from clusterwright.cli import actual_serving
+        from clusterwright.cli import actual as actual_serving
 
         if exports:
             raise InputError("a bill and a load test are compared one at a time", help="leave out one of them")

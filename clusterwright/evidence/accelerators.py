@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.records import Accelerator, Catalogue
 from clusterwright.evidence.rows import NotPublishedError
 
 _SIZE = re.compile(r"\d+GB.*$", re.IGNORECASE)

@@ -16,9 +16,8 @@ from clusterwright.facility.hall.power_summary import PowerSummary, summarise_po
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.hall.room import hall_findings, largest
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.node_facts import as_told
 from clusterwright.facility.onprem_bill import bill_of
-from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.site import DesignRules, Site, as_told
 from clusterwright.facility.storage.demand import AskedStorage
 from clusterwright.sizing.records.run import StorageNeed
 

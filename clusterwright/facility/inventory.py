@@ -18,8 +18,7 @@ from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK, radix_o
 from clusterwright.facility.fabric.planes import Plane
 from clusterwright.facility.fabric.switch_choice import TWIN_CAGE, family_of, switch_for
 from clusterwright.facility.hall.racks import host_name
-from clusterwright.facility.node_facts import told_note
-from clusterwright.facility.site import DesignRules
+from clusterwright.facility.site import DesignRules, told_note
 from clusterwright.facility.storage.demand import AskedStorage
 from clusterwright.facility.storage.design import StorageDesign, design_storage
 from clusterwright.facility.storage.words import storage_box_family, storage_note

@@ -1,12 +1,10 @@
-"""The building and the rules of thumb that an on-premises design follows."""
+"""The building, what its buyer says of nodes and networks, and the rules of thumb of an on-premises design."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
-from clusterwright.facility.fabric_choice import FabricChoice
-from clusterwright.facility.node_facts import NodeFacts
+from clusterwright.catalog.records import System
 from clusterwright.facility.power import CONTINUOUS_SHARE, three_phase_va
-from clusterwright.facility.site_network import SiteNetwork
 from clusterwright.facility.spares import LeadTimes, Spares
 
 #: Servers that run the scheduler's controller: the first, and the backup that takes over.
@@ -179,6 +177,83 @@ class Site:
     def places(self) -> int | None:
         """Racks that the hall holds; None if not limited."""
         return self.hall.places(self.rows.racks_per_row)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SiteNetwork:
+    """The site's Ethernet.
+
+    Attributes:
+        range: private IPv4 network that all addresses are taken from; first_vlan: id of the first VLAN.
+        uplinks: links to the users' network; None for the reference's ratio, 0 for none.
+        leaf_uplinks: links of an in-band leaf to each switch above it.
+    """
+
+    range: str = "10.64.0.0/12"
+    first_vlan: int = 100
+    uplinks: int | None = None
+    leaf_uplinks: int = 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeFacts:
+    """Facts of one node as stated by the buyer; None where the catalogue's holds."""
+
+    power_w: float | None = None
+    height_u: float | None = None
+    weight_kg: float | None = None
+
+
+def as_told(system: System, facts: NodeFacts) -> System:
+    """Return a system with what the buyer stated."""
+    return replace(
+        system,
+        power_max_w=system.power_max_w if facts.power_w is None else facts.power_w,
+        height_u=system.height_u if facts.height_u is None else facts.height_u,
+        weight_kg=system.weight_kg if facts.weight_kg is None else facts.weight_kg,
+    )
+
+
+def told_note(system: System, facts: NodeFacts) -> str | None:
+    """Return what the buyer stated instead of the catalogue, None if nothing."""
+    rows = (
+        ("power", facts.power_w, system.power_max_w, "W"),
+        ("height", facts.height_u, system.height_u, "U"),
+        ("weight", facts.weight_kg, system.weight_kg, "kg"),
+    )
+    said = [
+        f"{name} {told:,.10g} {unit} (catalogue: {'unknown' if known is None else f'{known:,.10g} {unit}'})"
+        for name, told, known, unit in rows
+        if told is not None
+    ]
+    return f"Of one node as the blueprint says: {', '.join(said)}." if said else None
+
+
+#: A leaf per rail, or every node with all its ports on one leaf.
+RAIL, PLAIN = "rail", "plain"
+#: Kinds of network that a compute fabric may be.
+INFINIBAND, ROCE = "infiniband", "roce"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FabricChoice:
+    """Wishes for a compute fabric.
+
+    Attributes:
+        switch: catalogue id; the first of the kind with ports fast enough if None.
+        kind: `infiniband` or `roce`; that of the switch, else of the system, if None.
+        topology: `rail` or `plain`.
+        rail_groups: `all-units` or `per-unit` forces three levels; None leaves it to the size.
+        planes: equal fabrics that the ports are shared out over.
+        buy_for_units: scalable units whose leaves and spines are bought now, for growth; no more than needed if None.
+    """
+
+    switch: str | None = None
+    kind: str | None = None
+    topology: str = RAIL
+    rail_groups: str | None = None
+    planes: int = 1
+    buy_for_units: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

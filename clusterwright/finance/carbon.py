@@ -1,14 +1,16 @@
 """Energy and carbon of every option: kWh x intensity of the grid, and the share of making the equipment."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 
+from clusterwright.assets import root
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError
 from clusterwright.plan.record import Plan
-from clusterwright.tco.carbon import cloud_pues, embodied_by_gpu, grid_intensities, operational_kg
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import CandidateCost
 
@@ -53,13 +55,13 @@ def emissions(
     idle share in all other hours, at the nameplate of a system with the same accelerator and the operator's PUE.
 
     Args:
-        plan: with its options, and `tco.carbon`.
+        plan: with its options, and `finance.carbon`.
         ledger: their cash flow.
         costs: of the options.
         accelerators: catalogue ids, by key of the option.
 
     Raises:
-        InputError: the grid or a target of `tco.carbon` is unknown.
+        InputError: the grid or a target of `finance.carbon` is unknown.
     """
     _check(plan.tco, plan)
     owned = {row["key"]: row["kwh"] for row in ledger.query("tco/sql/owner_energy.sql", {})}
@@ -98,6 +100,50 @@ class _Place:
     region: str
     accelerator: str
     owned_kwh: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sourced:
+    """A value with where it comes from; `note` says what it stands for."""
+
+    value: float
+    source: str
+    note: str = ""
+
+
+@cache
+def _table(name: str, key: str, value: str, note: str) -> Mapping[str, Sourced]:
+    with (root() / "tco" / name).open(encoding="utf-8", newline="") as lines:
+        return {
+            row[key]: Sourced(
+                value=float(row[value]), source=f"{row['source']}, {row.get('year') or row.get('date')}", note=row[note]
+            )
+            for row in csv.DictReader(lines)
+        }
+
+
+def grid_intensities() -> Mapping[str, Sourced]:
+    """Return grams of CO2e per kWh by cloud region or place (US state, country), location based, mean of a year."""
+    return _table("grid_carbon.csv", "region", "grams_per_kwh", "locator")
+
+
+def cloud_pues() -> Mapping[str, Sourced]:
+    """Return facility over IT energy by cloud, as its operator states it for all its data centres."""
+    return _table("cloud_pue.csv", "provider", "pue", "source")
+
+
+def embodied_by_gpu() -> Mapping[str, Sourced]:
+    """Return kg of CO2e of making one accelerator's share of its board, by catalogue id."""
+    return _table("embodied_carbon.csv", "accelerator", "kg_per_gpu", "covers")
+
+
+def operational_kg(kwh: float, grams_per_kwh: float) -> float:
+    """Return kg of CO2e of electricity: kWh at the meter x grams per kWh / 1000.
+
+    >>> operational_kg(1_000_000, 350)
+    350000.0
+    """
+    return kwh * grams_per_kwh / 1000.0
 
 
 def _check(section: TcoSection, plan: Plan) -> None:

@@ -16,9 +16,8 @@ from clusterwright.tco.chance.drawing import Drawn, drawn
 from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule, market_histories
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.records import CandidateCost, Parameter
 from clusterwright.tco.taxes import Taxes
-from clusterwright.tco.values import Parameter
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from clusterwright.plan.contracted import node_usd_per_gpu_hour
-from clusterwright.tco.chance.drawn_breakevens import DrawnBreakeven
-from clusterwright.tco.chance.node_price import NodePrices
+from clusterwright.tco.chance.drawn_breakevens import DrawnBreakeven, NodePrices
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.records import Breakeven, CandidateCost
 from clusterwright.tco.returns import internal_rates, payback_month, present_value

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.records import Accelerator, Catalogue
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
 from clusterwright.workload.transformer import parameters

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.record import Plan
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import capital_recovery_factor
-from clusterwright.tco.levelised import Levelisation
+from clusterwright.tco.finance import Levelisation, capital_recovery_factor
 from clusterwright.tco.records import CandidateCost
 
 

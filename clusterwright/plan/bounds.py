@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from clusterwright.blueprint.hardware import ResolvedTarget
-from clusterwright.blueprint.multiples import Multiple
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.sizes import Sizes
+from clusterwright.blueprint.sizes import Multiple, Sizes
 
 #: Placements of capacity that leave it to an object of ours to keep the nodes close.
 _PLACED = ("own", "workload-policy")

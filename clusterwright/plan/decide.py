@@ -33,7 +33,7 @@ from clusterwright.plan.engine import Engine
 from clusterwright.plan.engines import engine_of
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
-from clusterwright.plan.price_age import old_prices
+from clusterwright.plan.price_evidence import old_prices
 from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkloadSummary
 from clusterwright.plan.slices import slice_warnings
 from clusterwright.plan.ways import ranking

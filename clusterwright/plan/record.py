@@ -6,9 +6,8 @@ from typing import ClassVar, Literal, TypeVar
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.node_software import Software
 from clusterwright.blueprint.user_list import Group, User
-from clusterwright.catalog.network import NodeNetwork
 from clusterwright.catalog.own_facts import OwnFact
-from clusterwright.catalog.records import Model
+from clusterwright.catalog.records import Model, NodeNetwork
 from clusterwright.errors import Finding, InputError
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign

@@ -11,9 +11,7 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import InputError
 from clusterwright.facility.fabric.compute import rail_levels
-from clusterwright.facility.fabric_choice import FabricChoice
-from clusterwright.facility.node_facts import NodeFacts
-from clusterwright.facility.site import DesignRules
+from clusterwright.facility.site import DesignRules, FabricChoice, NodeFacts
 
 
 def asked_of(blueprint: Blueprint, node_type: str, catalogue: Catalogue) -> OnPremTarget | None:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.errors import InputError
-from clusterwright.pricing.connection import exactly
 from clusterwright.pricing.lake import PRICES, VERSION, VERSIONS, damaged, tables
-from clusterwright.pricing.script import literal
+from clusterwright.pricing.statements import exactly, literal
 from clusterwright.pricing.store import PriceStore
 
 #: Documents are kept whole in the store only; an archive has their hashes and addresses.

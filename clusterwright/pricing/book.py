@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
-from clusterwright.pricing.connection import in_memory
 from clusterwright.pricing.gpu_products import GpuProduct
 from clusterwright.pricing.lake import Reach, StoreError, damaged, last_line
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
-from clusterwright.pricing.script import script, with_values
-from clusterwright.pricing.statements import files, statement
+from clusterwright.pricing.statements import files, in_memory, script, statement, with_values
 from clusterwright.pricing.store import attach, default_path
 
 if TYPE_CHECKING:

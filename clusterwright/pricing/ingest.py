@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
-from clusterwright.pricing.connection import exactly
-from clusterwright.pricing.statements import files, statement
+from clusterwright.pricing.statements import exactly, files, statement
 from clusterwright.pricing.store import PriceStore
 
 if TYPE_CHECKING:

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clusterwright.errors import ClusterwrightError, InputError
-from clusterwright.pricing.connection import exactly, in_memory
-from clusterwright.pricing.script import literal
-from clusterwright.pricing.statements import files, statement
+from clusterwright.pricing.statements import exactly, files, in_memory, literal, statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterwright.errors import InputError
-from clusterwright.pricing.connection import exactly, without_progress_bar
-from clusterwright.pricing.script import literal
+from clusterwright.pricing.statements import exactly, literal, without_progress_bar
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

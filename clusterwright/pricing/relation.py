@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.pricing.connection import in_memory
+from clusterwright.pricing.statements import in_memory
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

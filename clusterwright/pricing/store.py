@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from clusterwright.errors import InputError
-from clusterwright.pricing.connection import without_progress_bar
 from clusterwright.pricing.lake import (
     VERSION,
     Reach,
@@ -24,8 +23,7 @@ from clusterwright.pricing.lake import (
     lake_connection,
     place_of,
 )
-from clusterwright.pricing.script import literal
-from clusterwright.pricing.statements import files, statement
+from clusterwright.pricing.statements import files, literal, statement, without_progress_bar
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

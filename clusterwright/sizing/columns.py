@@ -88,7 +88,7 @@ class Device:
         leaf_gpus, spine_gpus: accelerators below one leaf of each rail, and below one set of spines, whose downlinks
             over uplinks are leaf_oversubscription and spine_oversubscription.
         network_share, network_latency_factor: of the network's kind over those that calibration means.
-        in_network, in_domain, flat, leafwise, tree: 1 where collectives may use them (`catalog.network.NodeNetwork`).
+        in_network, in_domain, flat, leafwise, tree: 1 where collectives may use them (`catalog.records.NodeNetwork`).
         speed: share of the peaks that a power cap leaves; the peaks above have it in them.
     """
 

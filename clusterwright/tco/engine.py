@@ -4,20 +4,19 @@ import datetime as dt
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from clusterwright.errors import ClusterwrightError
+from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.connection import of_its_own
-from clusterwright.pricing.statements import files, statement, words
-from clusterwright.tco.assumptions import assumptions, own_parameters, parameters
+from clusterwright.pricing.records import TERMS
+from clusterwright.pricing.statements import files, of_its_own, statement, words
+from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
+from clusterwright.tco.commitments import CommitmentLot, commitment_lots, committed_months
+from clusterwright.tco.finance import Levelisation, LevelisedCost
 from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
-from clusterwright.tco.levelised import Levelisation, LevelisedCost
-from clusterwright.tco.limits import check
 from clusterwright.tco.mixes import Mix
 from clusterwright.tco.owner_costs import owner_costs
-from clusterwright.tco.paced import pace_tables
 from clusterwright.tco.priced_lines import price_lines
 from clusterwright.tco.records import (
     Assumption,
@@ -32,6 +31,7 @@ from clusterwright.tco.records import (
 )
 from clusterwright.tco.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
 from clusterwright.tco.returns import Flow
+from clusterwright.tco.stages import Event, Lot, Stage, lots, together
 
 Row = dict[str, Any]
 
@@ -77,6 +77,104 @@ def cost(
         InputError: an economic value is out of range, or two candidates share a key.
     """
     return Ledger(candidates, economics, book, scenarios=scenarios).costs()
+
+
+def pace_tables(
+    candidates: Sequence[Candidate],
+    economics: Economics,
+    busy_fractions: Mapping[str, float],
+    known: Mapping[str, Assumption],
+) -> dict[str, list[Row]]:
+    """Return the rows of the tables of lots, stages, events and commitments, by name of the table.
+
+    Args:
+        candidates: compared with each other.
+        economics: with how the work changes, and resale.
+        busy_fractions: share of the hours that the work of the first year takes, by key of the candidate.
+        known: assumptions by key.
+    """
+    found = {entry.key: _lots(entry, economics, busy_fractions[entry.key], known) for entry in candidates}
+    of_lots = [(lot, {"lot_month": lot.month, "size": lot.size}) for of_key in found.values() for lot in of_key]
+    whole = [together(key, of_key) for key, of_key in found.items()]
+    committed = [lot for entry in candidates for lot in _committed(entry, economics, busy_fractions[entry.key])]
+    return {
+        "lot_stage": [_columns_of(row) | size for lot, size in of_lots for row in lot.stages],
+        "lot_event": [_columns_of(row) | size for lot, size in of_lots for row in lot.events],
+        "stage": [_columns_of(row) for stages, _ in whole for row in stages],
+        "event": [_columns_of(row) for _, events in whole for row in events],
+        "commitment_lot": [_columns_of(row) for row in committed],
+    }
+
+
+def _lots(
+    candidate: Candidate, economics: Economics, busy_fraction: float, known: Mapping[str, Assumption]
+) -> tuple[Lot, ...]:
+    return lots(
+        candidate.key,
+        economics.pace if candidate.owned else replace(economics.pace, refresh_months=None),
+        horizon_months=economics.horizon_months,
+        busy_fraction=busy_fraction if candidate.owned and candidate.expands else 0.0,
+        nodes=max(1, candidate.nodes),
+        resale=resale_curve(economics, known),
+    )
+
+
+def _committed(candidate: Candidate, economics: Economics, busy_fraction: float) -> tuple[CommitmentLot, ...]:
+    months = committed_months(candidate, economics)
+    if months is None:
+        return ()
+    return commitment_lots(
+        candidate.key,
+        economics.pace,
+        horizon_months=economics.horizon_months,
+        busy_fraction=busy_fraction,
+        period_months=months,
+    )
+
+
+def _columns_of(record: Stage | Event | CommitmentLot) -> Row:
+    return {name: getattr(record, name) for name in record.__slots__}
+
+
+#: Longest horizon: the life of a building.
+MOST_MONTHS = 600
+
+
+def check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence[Mix]) -> None:
+    """Refuse what cannot be counted.
+
+    Raises:
+        InputError: a value is out of range, a term is unknown, or two candidates or mixes share a key.
+    """
+    keys = [*(candidate.key for candidate in candidates), *(mix.key for mix in mixes)]
+    if len(set(keys)) < len(keys):
+        raise InputError("two candidates have the same key", help="give each its own")
+    for candidate in candidates:
+        if not candidate.calendar_days > 0:
+            raise InputError(f"{candidate.key}: a run takes more than 0 days", help="give the calendar days of a run")
+        if not 0 < candidate.run_time_low <= 1 <= candidate.run_time_high:
+            raise InputError(
+                f"{candidate.key}: a run takes {candidate.run_time_low:g} to {candidate.run_time_high:g} of its days",
+                help="give ends of the band around 1",
+            )
+        if candidate.utilisation is not None and not 0 < candidate.utilisation <= 1:
+            raise InputError(
+                f"{candidate.key}: utilisation is {candidate.utilisation}", help="it must be above 0 and at most 1"
+            )
+        if candidate.term is not None and candidate.term not in TERMS:
+            raise InputError(f"{candidate.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
+    if economics.term not in TERMS:
+        raise InputError(f"{economics.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
+    for name, allowed, fits in (
+        ("horizon_months", f"above 0 and at most {MOST_MONTHS}", 0 < economics.horizon_months <= MOST_MONTHS),
+        ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
+        ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
+        ("hours_per_month", "above 0", economics.hours_per_month > 0),
+        ("runs", "above 0", economics.runs is None or economics.runs > 0),
+        ("reference_days", "above 0", economics.reference_days is None or economics.reference_days > 0),
+    ):
+        if not fits:
+            raise InputError(f"{name} is {getattr(economics, name)}", help=f"it must be {allowed}")
 
 
 class Ledger:

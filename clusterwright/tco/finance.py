@@ -1,8 +1,9 @@
-"""Formulas of finance: annuities, depreciation, fixed charge rates. Rates are per period, as fractions."""
+"""Formulas of finance: annuities, depreciation, fixed charges, levelised cost. Rates are per period, as fractions."""
 
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from clusterwright.assets import root
@@ -174,3 +175,30 @@ def fixed_charge_rate(rate: float, years: float, *, tax_rate: float = 0.0, depre
         raise InputError(f"a tax rate of {tax_rate:g} leaves nothing to pay with", help="give 0 to below 1")
     shield = tax_rate * present_value_of_depreciation(depreciation, rate)
     return capital_recovery_factor(rate, years) * (1.0 - shield) / (1.0 - tax_rate)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Levelisation:
+    """How the purchases of a candidate are charged.
+
+    Attributes:
+        fixed_charge_rate: share of the purchases, less the present value of their resale, charged per year.
+        useful_gpu_hours_per_year: GPUs x hours x utilisation x availability x goodput.
+        discount_rate: per year, that resale is brought to the start with; None takes that of the economics.
+        life_months: age at which what is left at the end is sold; None takes the horizon.
+    """
+
+    fixed_charge_rate: float
+    useful_gpu_hours_per_year: float
+    discount_rate: float | None = None
+    life_months: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LevelisedCost:
+    """Levelised cost of a candidate in USD; the two yearly sums are its parts."""
+
+    fixed_charge_rate: float
+    capital_usd_per_year: float
+    opex_usd_per_year: float
+    usd_per_useful_gpu_hour: float

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
-from clusterwright.pricing.connection import in_memory
-from clusterwright.pricing.statements import statement
+from clusterwright.pricing.statements import in_memory, statement
 from clusterwright.tco.focus_files import name_columns
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What cost takes in and gives back. Money is USD; a cost is positive, income (resale) negative; None is unknown."""
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.quoted import QuotedPrice
@@ -9,10 +9,28 @@ from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
 from clusterwright.tco.resale import ResaleCurve
 from clusterwright.tco.stages import CONSTANT, Pace
-from clusterwright.tco.values import Parameter as Parameter  # noqa: PLC0414 - part of what cost takes in
 
 #: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
 BASES = ("documented", "given", "assumed", "unknown")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parameter:
+    """An economic value as the engine used it, for the list of assumptions in reports.
+
+    Attributes:
+        key: name; value, low, high in `unit`; basis as in `BASES`.
+    """
+
+    key: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    basis: str
+    reason: str
+    source: str
+    date: str = field(default="")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

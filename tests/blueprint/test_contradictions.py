@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from clusterwright.blueprint.contradictions import _any_holds
 from clusterwright.blueprint.load import LoadedBlueprint, load
-from clusterwright.blueprint.multiples import Multiple, read_multiple
 from clusterwright.blueprint.problems import Problem
 from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.blueprint.sizes import Multiple, read_multiple
 from clusterwright.catalog.load import load as load_catalogue
 
 SHIPPED = Path(__file__).resolve().parents[2] / "blueprints" / "train-gpt3-175b.yaml"

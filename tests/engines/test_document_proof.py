@@ -17,8 +17,8 @@ from clusterwright.checks.prove.ethernet import ENGINE as ETHERNET_ENGINE
 from clusterwright.checks.prove.fabrics import prove_fabrics
 from clusterwright.checks.prove.files import prove_files
 from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.proof import prove_site
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
-from clusterwright.checks.prove.site import prove_site
 from clusterwright.checks.prove.slurm import prove_slurm
 from clusterwright.checks.prove.workbooks import prove_workbooks
 from clusterwright.cli import write

@@ -9,9 +9,8 @@ import openpyxl
 import pytest
 
 from clusterwright.checks.prove.folder import read_folder
-from clusterwright.checks.prove.proof import prove_documents
+from clusterwright.checks.prove.proof import prove_documents, prove_site
 from clusterwright.checks.prove.records import PROVEN, Result
-from clusterwright.checks.prove.site import prove_site
 from clusterwright.checks.prove.workbooks import prove_workbooks
 from clusterwright.cli import write
 from clusterwright.errors import Finding

@@ -1,7 +1,6 @@
 """Hand-made records for the tests of facility and its documents."""
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import NodeType
+from clusterwright.catalog.records import Accelerator, NodeType
 from clusterwright.sizing.records.job import Layout, MemoryPerGpu, StepTime, TrainingPoint
 from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.run import Goodput, StorageNeed

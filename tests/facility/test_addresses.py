@@ -12,9 +12,7 @@ from clusterwright.errors import RuleError
 from clusterwright.facility.cabling.addresses import addresses, subnets
 from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.design import OnPremDesign, design_onprem
-from clusterwright.facility.fabric_choice import FabricChoice
-from clusterwright.facility.site import DesignRules, Site
-from clusterwright.facility.site_network import SiteNetwork
+from clusterwright.facility.site import DesignRules, FabricChoice, Site, SiteNetwork
 from tests.facility.examples import storage_need
 
 

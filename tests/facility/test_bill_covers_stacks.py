@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
-from clusterwright.catalog.cloud_parts import CloudPart, cloud_parts
+from clusterwright.facility.cloud_bill import CloudPart, cloud_parts
 
 _GOLDEN = Path(__file__).parents[1] / "stacks" / "golden"
 _OPTIONS = [(cloud, scheduler) for cloud in ("aws", "azure", "gcp") for scheduler in ("slurm", "kubernetes")]

@@ -9,8 +9,7 @@ from clusterwright.errors import InputError
 from clusterwright.facility.cabling.ethernet_links import inband_links
 from clusterwright.facility.fabric.networks import oob_switches, size_inband_network, size_storage_network
 from clusterwright.facility.server_roles import server_roles
-from clusterwright.facility.site import DesignRules
-from clusterwright.facility.site_network import SiteNetwork
+from clusterwright.facility.site import DesignRules, SiteNetwork
 
 RULES = DesignRules()
 

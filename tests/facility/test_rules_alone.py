@@ -17,8 +17,7 @@ from clusterwright.facility.checklist.power import _shelves, _survives, _unless_
 from clusterwright.facility.fabric.system import _check_size
 from clusterwright.facility.hall.floor_load import FAIL, PASS, UNKNOWN
 from clusterwright.facility.hall.power_chain import GOES_ON
-from clusterwright.facility.site import DesignRules, RowLayout, Site
-from clusterwright.facility.site_network import SiteNetwork
+from clusterwright.facility.site import DesignRules, RowLayout, Site, SiteNetwork
 from clusterwright.facility.spares import WEEK_S
 from clusterwright.facility.storage.file_system import _expense
 

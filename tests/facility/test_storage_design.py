@@ -16,9 +16,8 @@ from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric.size import size_fabric
 from clusterwright.facility.site import Site
-from clusterwright.facility.storage.cache import local_cache
 from clusterwright.facility.storage.demand import AskedStorage, BoxFigures, level_bytes_per_s
-from clusterwright.facility.storage.design import StorageDesign, design_storage
+from clusterwright.facility.storage.design import StorageDesign, design_storage, local_cache
 from clusterwright.facility.storage.lustre import lustre_targets
 from clusterwright.facility.storage_checks import node_bytes_per_s, storage_warnings
 

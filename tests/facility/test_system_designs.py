@@ -13,11 +13,9 @@ from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.fabric_choice import FabricChoice
 from clusterwright.facility.hall.power_cords import worst_load
 from clusterwright.facility.hall.racks import Rack
-from clusterwright.facility.node_facts import NodeFacts
-from clusterwright.facility.site import DesignRules, Feed, Site
+from clusterwright.facility.site import DesignRules, FabricChoice, Feed, NodeFacts, Site
 
 from .examples import storage_need
 

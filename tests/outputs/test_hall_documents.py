@@ -12,8 +12,7 @@ from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.checklist.items import Check
 from clusterwright.facility.checklist.page import checks
 from clusterwright.facility.design import OnPremDesign, design_onprem
-from clusterwright.facility.fabric_choice import ROCE, FabricChoice
-from clusterwright.facility.site import DesignRules, Feed, Hall, Plant, RowLayout, Site
+from clusterwright.facility.site import ROCE, DesignRules, FabricChoice, Feed, Hall, Plant, RowLayout, Site
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem.documents import documents

@@ -9,11 +9,10 @@ import pytest
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
-from clusterwright.finance.carbon import Emissions, emissions
+from clusterwright.finance.carbon import Emissions, cloud_pues, embodied_by_gpu, emissions, grid_intensities
 from clusterwright.plan.record import TrainingPlan
 from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.carbon import cloud_pues, embodied_by_gpu, grid_intensities
 from clusterwright.tco.engine import Ledger
 
 BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"

@@ -22,7 +22,7 @@ from clusterwright.plan.candidates.cloud_limits import capacity_warnings, cloud_
 from clusterwright.plan.candidates.cloud_warnings import place_warnings
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import WorkUnit
-from clusterwright.plan.training.without_effect import without_effect as without_effect_on_training
+from clusterwright.plan.training.engine import without_effect as without_effect_on_training
 from clusterwright.plan.without_effect import without_effect
 
 from .examples import plan_of

@@ -12,7 +12,7 @@ from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
 from clusterwright.blueprint.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.finance.finances import Finances, finances
-from clusterwright.finance.held_prices import price_note
+from clusterwright.finance.words import price_note
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.offers import offers
 from clusterwright.plan.record import Plan

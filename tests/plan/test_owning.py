@@ -19,7 +19,7 @@ from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.assumptions import assumptions
 from clusterwright.tco.owner_costs import optional_parameters, owner_costs
-from clusterwright.tco.values import Parameter
+from clusterwright.tco.records import Parameter
 
 BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 DAY = dt.date(2026, 10, 16)

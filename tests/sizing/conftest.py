@@ -6,8 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Model, NodeType
+from clusterwright.catalog.records import Accelerator, Model, NodeType
 from clusterwright.sizing.records.job import TrainingJob
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterwright.blueprint.multiples import Multiple
+from clusterwright.blueprint.sizes import Multiple
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import RuleError
 from clusterwright.sizing.hardware.calibration import load_calibration

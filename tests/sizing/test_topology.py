@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
-from clusterwright.catalog.network import NodeNetwork
+from clusterwright.catalog.records import NodeNetwork
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.columns import Device, Tuning
 from clusterwright.sizing.hardware import groups, topology

@@ -6,8 +6,7 @@ import pytest
 
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
-from clusterwright.catalog.network import NodeNetwork
-from clusterwright.catalog.records import NodeType
+from clusterwright.catalog.records import NodeNetwork, NodeType
 from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.hardware.software import stacks_of
 from clusterwright.sizing.records.job import Layout, TrainingJob, TrainingPoint

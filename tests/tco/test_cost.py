@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.connection import of_its_own
+from clusterwright.pricing.statements import of_its_own
 from clusterwright.tco.engine import Ledger, cost
 from clusterwright.tco.on_demand import run_costs
 from clusterwright.tco.records import Candidate, CandidateCost, Economics

@@ -8,7 +8,7 @@ import pytest
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.distributions import OptionBand
 from clusterwright.tco.chance.drawing import drawn
-from clusterwright.tco.chance.node_price import NodePrices
+from clusterwright.tco.chance.drawn_breakevens import NodePrices
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Tier
 from clusterwright.tco.engine import Ledger

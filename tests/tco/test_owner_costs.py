@@ -14,9 +14,8 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.drawing import drawn
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.owner_costs import owner_costs
-from clusterwright.tco.records import Economics
+from clusterwright.tco.records import Economics, Parameter
 from clusterwright.tco.stages import CONSTANT, Pace, stages
-from clusterwright.tco.values import Parameter
 
 from .examples import BARE, bare, bought, candidate, p5
 

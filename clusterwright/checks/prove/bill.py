@@ -3,17 +3,19 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import isclose
 
 from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.catalog.skus import skus
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
-from clusterwright.checks.prove.priced_bill import PlannedLine, planned_lines
-from clusterwright.checks.prove.records import Result
+from clusterwright.checks.prove.records import Documents, Result
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import BillLine
 from clusterwright.facility.spares import kind_of_part
+from clusterwright.pricing.quoted import by_part
+from clusterwright.tco.priced_lines import lines_by_length, quotes_by_length
 
 FILE, PAGE = "bill_of_materials.csv", "bill_of_materials.md"
 _CENT_USD = 0.005
@@ -32,6 +34,52 @@ def prove_bill(papers: Papers) -> Result:
         "amounts are quantity times price, to the cent; the page has the same lines",
     ]
     return examined("bill", papers, (FILE, PAGE), _RULES, facts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedLine:
+    """A line that the bill of materials has to have.
+
+    Attributes:
+        line: part and quantity; whole: the line of the plan that it is of, the same unless cables are quoted by length.
+        unit_usd: price of one unit, None if unknown; basis: how well it is known, None where the plan has no price.
+    """
+
+    line: BillLine
+    whole: BillLine
+    unit_usd: float | None
+    basis: str | None
+
+    @property
+    def length_m(self) -> float | None:
+        """Length in m of the cables of the line, None where the line is of any length."""
+        return None if self.line is self.whole else self.line.lengths[0][0]
+
+
+def planned_lines(documents: Documents) -> tuple[PlannedLine, ...]:
+    """Return the lines of the bill in their order, at the prices of the plan.
+
+    Args:
+        documents: the folder, with its plan and quotes.
+    """
+    quotes = by_part(documents.plan.quotes)
+    priced = {line.line.sku: line for line in documents.option.lines}
+    found = []
+    for line in documents.design.bill.lines:
+        known = priced.get(line.sku)
+        lengths = () if known is None else quotes_by_length(known, quotes.get(line.sku, ()))
+        found += [
+            PlannedLine(line=own, whole=line, unit_usd=quote.usd, basis=quote.basis)
+            for own, quote in lines_by_length(line, lengths)
+        ] or [
+            PlannedLine(
+                line=line,
+                whole=line,
+                unit_usd=None if known is None else known.unit_usd,
+                basis=None if known is None else known.basis,
+            )
+        ]
+    return tuple(found)
 
 
 def _lines(papers: Papers) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from clusterwright.checks.prove.fabric.reading import named_wires, read_netlist
 from clusterwright.checks.prove.records import Documents, Result, found, judged
 from clusterwright.errors import ClusterwrightError, Finding
-from clusterwright.facility.cabling.fabric_links import compute_network, storage_network
+from clusterwright.facility.cabling.links import compute_network, storage_network
 
 FILE = "cables.csv"
 _PART = "cables"

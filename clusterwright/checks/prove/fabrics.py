@@ -9,8 +9,14 @@ from clusterwright.checks.prove.fabric.reading import named_wires, read_netlist
 from clusterwright.checks.prove.fabric.subnet_manager import missing_engine
 from clusterwright.checks.prove.records import NOT_PROVEN, Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding
-from clusterwright.facility.cabling.fabric_links import compute_plane, storage_network
-from clusterwright.facility.cabling.links import Link, TreeNames, compute_names, storage_names
+from clusterwright.facility.cabling.links import (
+    Link,
+    TreeNames,
+    compute_names,
+    compute_plane,
+    storage_names,
+    storage_network,
+)
 from clusterwright.facility.cabling.netlist import Netlist, netlist
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK

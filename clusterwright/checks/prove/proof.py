@@ -1,18 +1,33 @@
-"""The whole proof of a written folder, and the page that keeps it beside the documents."""
+"""The whole proof of a written folder, of its site part by part, and the page kept beside the documents."""
 
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from clusterwright.checks.prove.addressing import has_addresses, prove_addresses
+from clusterwright.checks.prove.bill import prove_bill
 from clusterwright.checks.prove.cables import prove_cables
+from clusterwright.checks.prove.ethernet import prove_ethernet
 from clusterwright.checks.prove.fabrics import prove_fabrics
+from clusterwright.checks.prove.feed_loss import prove_feed_loss
+from clusterwright.checks.prove.feeds import prove_feeds
 from clusterwright.checks.prove.files import READERS, prove_files
+from clusterwright.checks.prove.job import has_job, other_work, prove_job
 from clusterwright.checks.prove.kubernetes import prove_kubernetes
+from clusterwright.checks.prove.netbox import prove_netbox
+from clusterwright.checks.prove.networks import prove_networks
+from clusterwright.checks.prove.pages import prove_pages
+from clusterwright.checks.prove.papers import Papers, read_papers
+from clusterwright.checks.prove.places import prove_places
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
-from clusterwright.checks.prove.site import prove_site
+from clusterwright.checks.prove.scheduler import has_slurm, prove_slurm_text
 from clusterwright.checks.prove.slurm import prove_slurm
+from clusterwright.checks.prove.vocabulary import prove_vocabulary
+from clusterwright.checks.prove.wiring import prove_wiring
 from clusterwright.checks.prove.workbooks import prove_workbooks
+from clusterwright.facility.cabling.links import storage_network
+from clusterwright.facility.fabric.node_ports import ETHERNET
 
 PAGE = "proof.md"
 Progress = Callable[[str], None]
@@ -41,6 +56,45 @@ def _scheduler(documents: Documents) -> Iterator[Result]:
     for result in (prove_slurm(documents), prove_kubernetes(documents)):
         if result is not None:
             yield result
+
+
+def prove_site(documents: Documents) -> Iterator[Result]:
+    """Yield what holds between the documents of a folder; no program has to be installed for it."""
+    papers = read_papers(documents)
+    for prove in (
+        prove_places, prove_wiring, prove_networks, prove_feeds, prove_feed_loss, prove_netbox, prove_bill, prove_pages,
+    ):  # fmt: skip
+        yield prove(papers)
+    if has_addresses(papers):
+        yield prove_addresses(papers)
+    yield prove_vocabulary(papers)
+    yield from _ethernet(papers)
+    if has_slurm(papers):
+        yield prove_slurm_text(papers)
+    if has_job(papers):
+        yield prove_job(papers)
+    other = other_work(papers)
+    if other is not None:
+        yield other
+
+
+def _ethernet(papers: Papers) -> Iterator[Result]:
+    """Yield the walk over the fabrics that no subnet manager routes."""
+    inventory = papers.documents.design.inventory
+    if inventory.compute_network != ETHERNET:
+        return
+    for plane in inventory.each_plane():
+        several = plane.count > 1
+        part = f"compute fabric, plane {plane.number + 1}" if several else "compute fabric"
+        prefix = f"p{plane.number + 1}-" if several else ""
+        yield prove_ethernet(papers, part, "compute", inventory.fabric, plane=prefix)
+    planned = {
+        (end.device, end.port)
+        for link in storage_network(inventory)
+        for end in (link.a, link.b)
+        if end.kind != "switch"
+    }
+    yield prove_ethernet(papers, "storage network", "storage", inventory.storage_fabric, ends=len(planned))
 
 
 _PARTS: Sequence[tuple[str, Callable[[Documents], Iterator[Result]]]] = (

@@ -12,7 +12,7 @@ from clusterwright.evidence.cost_cases.pairs import Figures, Paid, pair
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco import finance
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.levelised import Levelisation
+from clusterwright.tco.finance import Levelisation
 from clusterwright.tco.records import CandidateCost
 from clusterwright.tco.taxes import AfterTax, Taxes, after_tax
 

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.records import Accelerator, Catalogue
 from clusterwright.evidence import accelerators
 from clusterwright.evidence.models import find
 from clusterwright.evidence.reading import Read, read_rows

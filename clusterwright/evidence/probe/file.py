@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.records import Accelerator, Catalogue
 from clusterwright.errors import InputError, shortened
 from clusterwright.evidence.probe.records import (
     COLLECTIVE,

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import Catalogue, NodeType
+from clusterwright.catalog.records import Accelerator, Catalogue, NodeType
 from clusterwright.errors import ClusterwrightError
 from clusterwright.units import BANDWIDTH, parse
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.evidence.probe.file import peak_flop_per_s
 from clusterwright.evidence.probe.records import (
     ALL_REDUCE,

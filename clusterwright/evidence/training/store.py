@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clusterwright import assets
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.evidence.training import baseline
 from clusterwright.evidence.training.effects import Effects, levels_of
 from clusterwright.evidence.training.fitting import PRIORS

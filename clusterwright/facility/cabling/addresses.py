@@ -10,7 +10,7 @@ from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.links import compute_names, storage_names
 from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.site_network import SiteNetwork
+from clusterwright.facility.site import SiteNetwork
 
 #: Addresses at the start of a shared network that no machine takes: the gateway, its two switches, and a reserve.
 RESERVED = 16

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.catalog.power_connections import power_connections
 from clusterwright.catalog.rack_contents import rack_contents
 from clusterwright.catalog.records import Catalogue, System
+from clusterwright.catalog.supplies import power_connections
 from clusterwright.errors import MissingFactError
 from clusterwright.facility import inventory as stock
 from clusterwright.facility import power
@@ -14,8 +14,7 @@ from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.networks import SIDES
 from clusterwright.facility.hall.racks import Device, Placement, whole_u
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.node_facts import as_told
-from clusterwright.facility.site import DesignRules
+from clusterwright.facility.site import DesignRules, as_told
 from clusterwright.facility.storage.design import StorageDesign
 
 #: Supplies of a device whose number is not known: one on each of two feeds, as the racks are planned.

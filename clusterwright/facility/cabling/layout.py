@@ -4,17 +4,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from clusterwright.catalog.power_connections import power_connections
 from clusterwright.catalog.records import Catalogue
-from clusterwright.facility.cabling import devices, ethernet_links, fabric_links, placement
+from clusterwright.catalog.supplies import power_connections
+from clusterwright.facility.cabling import devices, ethernet_links, links, placement
 from clusterwright.facility.cabling.cables import Cable, Cages, lay, pdu_names, spots
 from clusterwright.facility.cabling.links import Link
 from clusterwright.facility.fabric.networks import oob_switches
 from clusterwright.facility.hall import power_cords, rack_limits, racks
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.node_facts import as_told
-from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.site import DesignRules, Site, as_told
 
 
 def settle(
@@ -169,8 +168,8 @@ def wire(inventory: Inventory, standing: Sequence[Rack], *, site: Site, rules: D
 def _data_links(inventory: Inventory, rules: DesignRules) -> Iterator[Link]:
     """Yield the links of the compute, storage and in-band networks."""
     return chain(
-        fabric_links.compute_network(inventory),
-        fabric_links.storage_network(inventory),
+        links.compute_network(inventory),
+        links.storage_network(inventory),
         ethernet_links.inband_links(
             network=inventory.inband,
             hosts=inventory.hosts(),

@@ -7,6 +7,7 @@ from itertools import product
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.networks import SIDES, SPLITTER_FAMILY, slots_per_box, slots_per_node
 from clusterwright.facility.fabric.planes import Plane
+from clusterwright.facility.inventory import Inventory
 
 SIDE_LETTERS = "ab"
 
@@ -225,3 +226,38 @@ def _storage_slots(ends: StorageEnds) -> Iterator[tuple[int, int, str, End]]:
         for side in range(SIDES):
             yield slot, side, "manager-leaf", End(device=manager, port=side, kind="appliance")
         slot += 1
+
+
+def compute_network(inventory: Inventory) -> Iterator[Link]:
+    """Yield the cables of the compute fabric, as they are planned, plane by plane."""
+    for plane in inventory.each_plane():
+        yield from compute_plane(inventory, plane)
+
+
+def compute_plane(inventory: Inventory, plane: Plane) -> Iterator[Link]:
+    """Yield the cables of one plane of the compute fabric."""
+    return compute_links(
+        fabric=inventory.fabric,
+        family=inventory.compute_family,
+        hosts=inventory.hosts(),
+        managers=inventory.managers_of(plane),
+        plane=plane,
+    )
+
+
+def storage_network(inventory: Inventory) -> Iterator[Link]:
+    """Yield the cables of the storage network, as they are planned."""
+    family = inventory.storage_family
+    return storage_links(
+        fabric=inventory.storage_fabric,
+        ends=StorageEnds(
+            family=family,
+            box_family=inventory.storage_box_family,
+            boxes=inventory.boxes(),
+            box_ports=inventory.storage.ports_per_box,
+            hosts=inventory.hosts(),
+            host_ports=inventory.storage_ports,
+            servers=inventory.servers(),
+            managers=inventory.storage_manager_names(),
+        ),
+    )

@@ -10,8 +10,7 @@ from clusterwright.facility.cabling import placement
 from clusterwright.facility.cabling.devices import node_height_u, node_power_w
 from clusterwright.facility.cabling.layout import lay_out, wire
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.node_facts import as_told
-from clusterwright.facility.site import DesignRules, Site
+from clusterwright.facility.site import DesignRules, Site, as_told
 
 #: Aisles in m that people and servers still pass: 1.2 m before fronts, 0.9 m behind backs (assumed).
 NARROW_COLD_M, NARROW_HOT_M = 1.2, 0.9

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from clusterwright.catalog.parts import Switch
-from clusterwright.catalog.records import System
+from clusterwright.catalog.records import Switch, System
 from clusterwright.catalog.scalable_units import ScalableUnit
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.facility.fabric import limits as fabric_limits
 from clusterwright.facility.fabric.planes import SPLIT_PORTS, WHOLE_RAILS
-from clusterwright.facility.fabric_choice import PLAIN, RAIL
+from clusterwright.facility.site import PLAIN, RAIL
 
 ETHERNET, INFINIBAND_NETWORK = "ethernet", "infiniband"
 

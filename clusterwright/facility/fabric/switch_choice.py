@@ -1,11 +1,10 @@
 """Which switch a network is built of, and which family of cables and transceivers fits its ports."""
 
 from clusterwright.catalog import lookup
-from clusterwright.catalog.parts import Switch
-from clusterwright.catalog.records import Catalogue, System
+from clusterwright.catalog.records import Catalogue, Switch, System
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.facility.fabric.node_ports import ETHERNET, INFINIBAND_NETWORK
-from clusterwright.facility.fabric_choice import INFINIBAND, ROCE, FabricChoice
+from clusterwright.facility.site import INFINIBAND, ROCE, FabricChoice
 
 #: Families of media by network and port rate in bytes/s one way: HDR, NDR and XDR InfiniBand; Ethernet.
 _FAMILIES = {

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from math import ceil
 
-from clusterwright.catalog.parts import Switch
-from clusterwright.catalog.records import System
+from clusterwright.catalog.records import Switch, System
 from clusterwright.catalog.scalable_units import ScalableUnit, scalable_units
 from clusterwright.errors import InputError
 from clusterwright.facility.fabric import limits as fabric_limits
@@ -14,8 +13,7 @@ from clusterwright.facility.fabric.node_ports import ETHERNET, INFINIBAND_NETWOR
 from clusterwright.facility.fabric.planes import SPLIT_PORTS, Plane
 from clusterwright.facility.fabric.size import size_fabric
 from clusterwright.facility.fabric.uplinks import uplinks_with
-from clusterwright.facility.fabric_choice import RAIL
-from clusterwright.facility.site import DesignRules
+from clusterwright.facility.site import RAIL, DesignRules
 
 
 def notes_of(

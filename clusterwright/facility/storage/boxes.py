@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
-from clusterwright.catalog.parts import Part
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.records import Catalogue, Part
 from clusterwright.catalog.storage import StorageSystem
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.storage.demand import BoxFigures, StorageDemand

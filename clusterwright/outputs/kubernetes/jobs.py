@@ -1,5 +1,7 @@
 """Jobs of torchrun for Kubernetes on premises: their form, and an all-reduce over two nodes."""
 
+import io
+from collections.abc import Sequence
 from typing import Any
 
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, RAIL_RESOURCE, UNIT_LABEL, KubernetesCluster
@@ -128,3 +130,15 @@ def torch_job(
             },
         },
     }
+
+
+def documents_text(documents: Sequence[dict[str, Any]]) -> str:
+    """Return records as one stream of YAML documents; every text is quoted where YAML would read something else."""
+    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is written
+
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.width = 120
+    stream = io.StringIO()
+    yaml.dump_all(documents, stream)
+    return stream.getvalue()

@@ -1,4 +1,4 @@
-"""The acceptance test of a cluster on premises: what to run, step by step, and the plan's number that must come out."""
+"""The data centre's check-list, and the acceptance test: what to run, and the plan's number that must come out."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,8 +8,10 @@ from clusterwright.blueprint.node_software import Software
 from clusterwright.catalog.records import System
 from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import managed_devices
+from clusterwright.facility.checklist.items import Check
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+from clusterwright.facility.hall.floor_load import FAIL, PASS, UNKNOWN
 from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
 from clusterwright.facility.hall.power_cords import worst_load
 from clusterwright.facility.hall.racks import Rack
@@ -296,3 +298,41 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[Step]:
             ),
         ]
     return [*asked, *kind.acceptance(plan, option, design)]
+
+
+def checklist(checks: Sequence[Check], *, title: str) -> str:
+    """Return every item with its number, its limit and its verdict, what fails first said above.
+
+    Args:
+        checks: in the order of the list.
+        title: name of the cluster.
+    """
+    counts = Counter(check.verdict for check in checks)
+    failed = [check for check in checks if check.verdict == FAIL]
+    lines = [
+        f"# {title}: check-list of the data centre",
+        "",
+        (
+            f"{counts[PASS]} items pass, {counts[FAIL]} fail, {counts[UNKNOWN]} are unknown: the blueprint does not "
+            "say, or nobody publishes it."
+        ),
+        "",
+        *(f"- **Fails:** {check.item}: {check.found}, limit {check.limit}." for check in failed),
+        *([""] if failed else []),
+        "| area | item | found | limit | verdict | remark |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {check.area} | {check.item} | {check.found} | {check.limit} | {_shown(check.verdict)} | {check.note} |"
+            for check in checks
+        ),
+        "",
+        (
+            "What is not given belongs under `site` of the blueprint: `hall`, `rack`, `feed`, `ups`, `cdu`, `cooling`, "
+            "`power_limit`."
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def _shown(verdict: str) -> str:
+    return f"**{verdict}**" if verdict == FAIL else verdict

@@ -9,8 +9,8 @@ from clusterwright.catalog.media import media
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling.addresses import addresses, subnets
 from clusterwright.facility.cabling.cables import Cable
-from clusterwright.facility.cabling.fabric_links import compute_network, compute_plane, storage_network
 from clusterwright.facility.cabling.layout import lay_out, wire
+from clusterwright.facility.cabling.links import compute_network, compute_plane, storage_network
 from clusterwright.facility.cabling.netlist import netlist
 from clusterwright.facility.checklist.page import checks
 from clusterwright.facility.design import OnPremDesign
@@ -22,20 +22,17 @@ from clusterwright.facility.server_roles import server_roles
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kinds import COMMON, outputs_of
 from clusterwright.outputs.markdown import cell
-from clusterwright.outputs.onprem import uplinks
-from clusterwright.outputs.onprem.acceptance import acceptance
+from clusterwright.outputs.onprem import network_tables
+from clusterwright.outputs.onprem.acceptance import acceptance, checklist
 from clusterwright.outputs.onprem.address_tables import address_files
-from clusterwright.outputs.onprem.bill_of_materials import bill_xlsx
-from clusterwright.outputs.onprem.bill_tables import PartPrice, Prices, bill_csv, bill_markdown
-from clusterwright.outputs.onprem.checklist import checklist
+from clusterwright.outputs.onprem.bill_of_materials import bill_xlsx, procurement, spares_in_words
+from clusterwright.outputs.onprem.bill_tables import PartPrice, Prices, bill_csv, bill_markdown, quoted_lines
 from clusterwright.outputs.onprem.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_xlsx, in_order, labels_csv
 from clusterwright.outputs.onprem.fabric_drawing import fabric_svg, tiers_text
 from clusterwright.outputs.onprem.floor_plan import floor_plans
 from clusterwright.outputs.onprem.netbox import SITE, netbox_files
 from clusterwright.outputs.onprem.network_tables import fabric_csv, racks_csv
 from clusterwright.outputs.onprem.power_sheet import power_and_cooling
-from clusterwright.outputs.onprem.procurement import procurement, spares_in_words
-from clusterwright.outputs.onprem.quoted_lines import quoted_lines
 from clusterwright.outputs.onprem.rack_drawing import MOST_IN_FILE, rack_pages
 from clusterwright.outputs.onprem.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
@@ -198,7 +195,11 @@ def _uplinks(design: OnPremDesign, cables: Sequence[Cable]) -> dict[str, File]:
     """Return the links to the users' network, where there are any."""
     if not design.inventory.inband.uplinks:
         return {}
-    return {uplinks.FILE: text(uplinks.uplinks_csv(design.inventory, cables, ports=design.rules.inband_leaf_ports))}
+    return {
+        network_tables.FILE: text(
+            network_tables.uplinks_csv(design.inventory, cables, ports=design.rules.inband_leaf_ports)
+        )
+    }
 
 
 def _address_files(design: OnPremDesign, cables: Sequence[Cable]) -> dict[str, File]:

@@ -1,15 +1,15 @@
-"""What machines on premises need for the jobs of Slurm: Enroot and Pyxis, environments, adapters, versions."""
+"""What machines on premises need for the jobs of Slurm and for its users: containers, environments, accounts."""
 
 from pathlib import Path
 
 from clusterwright import assets
 from clusterwright.blueprint.jobs import SHARED_PATH
+from clusterwright.blueprint.user_list import list_text
 from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import adapters_text, fabric_of
 from clusterwright.outputs.launch.software import TOOLKIT, installed, node_table
-from clusterwright.outputs.onprem.slurm import ACCOUNTING_HOST, CONTROLLER_HOST
-from clusterwright.outputs.onprem.users import LIST_PATH
+from clusterwright.outputs.onprem.slurm import ACCOUNTING_HOST, BACKUP_HOST, CONTROLLER_HOST
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 
@@ -51,6 +51,32 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     files |= {f"node/{name}": File(content=(_node_folder() / name).read_bytes()) for name in _SCRIPTS}
     files["node/software.csv"] = text(node_table(chosen))
     return files
+
+
+#: Where every machine reads the list; the folder belongs to root.
+LIST_PATH = f"{SHARED_PATH}/.gpu-cluster/users"
+#: `users.sh` and what it reads.
+_USER_SCRIPTS = ("users.sh", "environment.sh", "service.sh", "secret_local.sh")
+
+
+def user_documents(plan: Plan) -> dict[str, File]:
+    """Return `users.md`, the list and its scripts."""
+    page = render(
+        "slurm",
+        "users.md.j2",
+        cluster=plan.cluster.name,
+        users=len(plan.cluster.users),
+        shared=SHARED_PATH,
+        list_path=LIST_PATH,
+        controller=CONTROLLER_HOST,
+        backup=BACKUP_HOST,
+    )
+    scripts = assets.root() / "templates" / "node"
+    return {
+        "users.md": text(page),
+        "node/users.list": text(list_text(plan.cluster.users, plan.cluster.groups)),
+        **{f"node/{name}": File(content=(scripts / name).read_bytes()) for name in _USER_SCRIPTS},
+    }
 
 
 def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:

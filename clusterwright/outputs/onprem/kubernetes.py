@@ -22,7 +22,7 @@ from clusterwright.outputs.kubernetes.cluster import (
     charts,
     cluster_of,
 )
-from clusterwright.outputs.kubernetes.manifests import documents_text
+from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.kubernetes.queues import SHARED
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan

@@ -1,10 +1,13 @@
-"""Tables of what is in the racks, and of switches and ports of every network."""
+"""Tables of what is in the racks, of switches and ports of every network, and of links to the users' network."""
 
 from collections.abc import Iterable, Sequence
 
+from clusterwright.facility import inventory as stock
+from clusterwright.facility.cabling.cables import Cable
+from clusterwright.facility.cabling.ethernet_links import border_switch
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.hall.racks import Rack
-from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH
+from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH, Inventory
 from clusterwright.outputs.tables import csv_text
 
 
@@ -82,3 +85,36 @@ def fabric_csv(design: OnPremDesign) -> str:
         "network", "tier", "switch", "switches", "ports_per_switch", "ports_down", "ports_up", "ports_free", "sides",
     )  # fmt: skip
     return csv_text(header, [row for row in rows if row[3]])
+
+
+FILE = "uplinks.csv"
+_COLUMNS = (
+    "uplink", "from_rack", "from_u", "from_device", "from_port", "from_transceiver", "part", "to_device", "to_port",
+    "to_transceiver", "length_m", "note",
+)  # fmt: skip
+FAR_END = "users' network"
+
+
+def uplinks_csv(inventory: Inventory, cables: Sequence[Cable], *, ports: int) -> str:
+    """Return a row for every uplink, dealt out over the border switches from their last ports down.
+
+    What the users' network decides is empty: device behind its firewall, port, transceiver and length.
+
+    Args:
+        inventory: whose border it is.
+        cables: that tell where a border switch is.
+        ports: of a border switch.
+    """
+    places = {cable.to_device: (cable.to_rack, cable.to_u) for cable in cables if cable.tier == "top-border"}
+    rows: list[tuple[str | float, ...]] = []
+    for number in range(inventory.inband.uplinks):
+        place, switch = divmod(number, inventory.inband.border)
+        name = border_switch(switch)
+        rack, unit = places[name]
+        rows.append(
+            (
+                f"U{number + 1:03d}", rack, unit, name, ports - place, stock.UPLINK_TRANSCEIVER, stock.UPLINK_FIBRE,
+                FAR_END, "", "", "", "firewall, far end and length are the users' network's; measure the way",
+            )
+        )  # fmt: skip
+    return csv_text(_COLUMNS, rows)

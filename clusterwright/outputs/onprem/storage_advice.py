@@ -3,8 +3,7 @@
 from clusterwright import units
 from clusterwright.catalog.records import System
 from clusterwright.catalog.storage import storage_tiers
-from clusterwright.facility.storage.cache import NEITHER, SHARE, UNKNOWN, WHOLE, LocalCache
-from clusterwright.facility.storage.design import StorageDesign
+from clusterwright.facility.storage.design import NEITHER, SHARE, UNKNOWN, WHOLE, LocalCache, StorageDesign
 from clusterwright.facility.storage_checks import judge_tier
 
 

@@ -2,7 +2,7 @@
 
 from clusterwright.outputs.markdown import cell, markdown_table
 from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.assumed_prices import assumed_prices
+from clusterwright.plan.price_evidence import assumed_prices
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from clusterwright.finance.carbon import thousands
 from clusterwright.finance.finances import Finances
-from clusterwright.finance.owning_words import several_owned
 from clusterwright.finance.returns import Return
+from clusterwright.finance.words import several_owned
 from clusterwright.outputs.drawing.heat_map import heat_map
 from clusterwright.outputs.page_parts import Cell, Table, by_column
 from clusterwright.plan.record import Plan

@@ -13,8 +13,7 @@ from clusterwright.explain.explanation import explanations
 from clusterwright.finance.accounts import asked_keys
 from clusterwright.finance.chance_words import chance_sentences
 from clusterwright.finance.finances import Finances
-from clusterwright.finance.held_prices import price_note
-from clusterwright.finance.owning_words import owning_text
+from clusterwright.finance.words import owning_text, price_note
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.page_parts import Chart
 from clusterwright.outputs.report import charts as report_charts

@@ -9,7 +9,7 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 
 from clusterwright import assets
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.kubernetes.manifests import documents_text
+from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.serving.dashboard import dashboard
 from clusterwright.outputs.serving.engine import Engine, engine_of, fields_of
 from clusterwright.outputs.serving.gateway import gateway

@@ -7,7 +7,7 @@ from typing import Any
 
 from ruamel.yaml.scalarstring import LiteralScalarString
 
-from clusterwright.outputs.kubernetes.manifests import documents_text
+from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.serving.engine import PORT, Engine
 from clusterwright.outputs.serving.manifests import CLIENT_LABEL
 from clusterwright.outputs.serving.places import PodPlace, ReplicaShape

@@ -6,7 +6,7 @@ from dataclasses import replace
 from clusterwright import assets
 from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.kubernetes.manifests import documents_text
+from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.serving.engine import PORT, Engine, engine_of, fields_of
 from clusterwright.outputs.serving.files import most_replicas, testing_files, watching_files, watching_words
 from clusterwright.outputs.serving.monitoring import rules

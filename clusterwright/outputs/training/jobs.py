@@ -61,7 +61,7 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
 def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> ClusterJob | None:
     """Return the job for Kubernetes on premises; None where Megatron-LM or the cluster cannot run it."""
     from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE  # noqa: PLC0415 - what is asked for
-    from clusterwright.outputs.kubernetes.manifests import documents_text  # noqa: PLC0415
+    from clusterwright.outputs.kubernetes.jobs import documents_text  # noqa: PLC0415
     from clusterwright.outputs.kubernetes.queues import SHARED  # noqa: PLC0415
     from clusterwright.outputs.training.kubernetes import train_job  # noqa: PLC0415
     from clusterwright.outputs.training.megatron import no_megatron  # noqa: PLC0415

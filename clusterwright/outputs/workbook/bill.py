@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from clusterwright.outputs.workbook.contracts import Terms
 from clusterwright.outputs.workbook.formula import Figure
 from clusterwright.outputs.workbook.shared import Workbook, option_of
-from clusterwright.plan.price_age import age_days
+from clusterwright.plan.price_evidence import age_days
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.priced_lines import is_by_term
 from clusterwright.tco.records import PricedLine

@@ -20,10 +20,9 @@ from clusterwright.outputs.workbook.financing import write_financing
 from clusterwright.outputs.workbook.formula import Figure, figure
 from clusterwright.outputs.workbook.inputs import write_inputs
 from clusterwright.outputs.workbook.mixed import mixed_options, needs_base
-from clusterwright.outputs.workbook.options import write_options
 from clusterwright.outputs.workbook.page import Page
 from clusterwright.outputs.workbook.profit import write_profit
-from clusterwright.outputs.workbook.ranking import write_ranking
+from clusterwright.outputs.workbook.ranking import write_options, write_ranking
 from clusterwright.outputs.workbook.register import write_assumptions, write_not_counted
 from clusterwright.outputs.workbook.rent_case import Rents
 from clusterwright.outputs.workbook.resale import Resale
@@ -62,7 +61,7 @@ def workbook_xlsx(plan: Plan, found: Finances, currency: Currency | None = None)
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
 
-    from clusterwright.outputs.workbook.plain import PlainWorksheet  # noqa: PLC0415
+    from clusterwright.outputs.workbook.page import PlainWorksheet  # noqa: PLC0415
 
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xlsxwriter.worksheet import Worksheet
+
 from clusterwright.outputs.workbook.formula import Figure, Value, figure, times
 
 _USD = "USD"
@@ -155,3 +157,21 @@ def _letters(column: int) -> str:
         column, rest = divmod(column - 1, 26)
         found = chr(ord("A") + rest) + found
     return found
+
+
+#: What our formulas call, all of it known to Excel 2007; a formula with any other function takes XlsxWriter's way.
+FUNCTIONS = frozenset({
+    "ABS", "AND", "COUNTIF", "EXP", "IF", "IFERROR", "INDEX", "INT", "IPMT", "IRR", "MATCH", "MAX", "MIN", "MOD", "OR",
+    "PMT", "ROUND", "ROUNDUP", "ROW", "SUM", "SUMIFS", "SUMPRODUCT",
+})  # fmt: skip
+_CALLED = re.compile(r"([A-Za-z][\w.]*)\(")
+
+
+class PlainWorksheet(Worksheet):  # type: ignore[misc]  # XlsxWriter is untyped
+    """XlsxWriter's worksheet, for `Workbook.add_worksheet(..., worksheet_class=PlainWorksheet)`."""
+
+    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
+        if formula.startswith("=") and FUNCTIONS.issuperset(_CALLED.findall(formula)):
+            return formula[1:]
+        prepared: str = super()._prepare_formula(formula, expand_future_functions)
+        return prepared

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 
-from clusterwright.finance.owning_words import owning_text
 from clusterwright.finance.returns import Return
+from clusterwright.finance.words import owning_text
 from clusterwright.outputs.workbook.annuity import rate_of_return
 from clusterwright.outputs.workbook.bill import Bill
 from clusterwright.outputs.workbook.by_option import sums

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.finance.owning_words import owning_text
 from clusterwright.finance.sensitivities import HEAT_FACTORS
+from clusterwright.finance.words import owning_text
 from clusterwright.outputs.workbook.cash import CashSheet
 from clusterwright.outputs.workbook.engine_rows import LEAST_USD
 from clusterwright.outputs.workbook.formula import Figure, largest, span, when

@@ -1,15 +1,37 @@
 """Sizes and times that a kind of capacity or a placement does not give: findings and warnings of one target."""
 
+from clusterwright.blueprint.clouds import CloudTarget
 from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
-from clusterwright.facility.storage.file_system import asked_problem
+from clusterwright.facility.storage.file_system import AskedFileSystem, FileSystem, asked_problem
 from clusterwright.plan.bounds import hardware_limits, node_counts
 from clusterwright.plan.candidates.cloud_addresses import overlap_findings
-from clusterwright.plan.candidates.cloud_file_systems import asked_of, usd_per_month
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, WorkUnit
 from clusterwright.plan.text.words import days_text, time_text
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.records import PriceRequest
+
+_GB_PER_GIB = 2.0**30 / 1e9
+
+
+def asked_of(asked: CloudTarget) -> AskedFileSystem:
+    """Return tier and size that a target asks for."""
+    return AskedFileSystem(
+        capacity_bytes=asked.file_system.capacity, mb_per_s_per_tib=asked.file_system.mb_per_s_per_tib
+    )
+
+
+def usd_per_month(blueprint: Blueprint, book: PriceBook, target: str, system: FileSystem) -> float | None:
+    """Return the documented price of a file system for a month in a target's region; None where there is none."""
+    region = getattr(blueprint.targets, target).region
+    request = PriceRequest(sku=system.tier.sku, region=region, term="on_demand")
+    found = book.in_force([request], blueprint.economics.as_of or book.newest_day)[0]
+    if found is None or found.point.charge != "monthly":
+        return None
+    per_gib = found.point.usd * (_GB_PER_GIB if found.point.unit == "GB" else 1.0)
+    return per_gib * system.capacity_gib
 
 
 def cloud_findings(blueprint: Blueprint, facts: Facts, target: ResolvedTarget) -> list[Finding]:

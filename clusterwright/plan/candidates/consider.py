@@ -14,8 +14,7 @@ from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.storage.file_system import FileSystem, choose_file_system
 from clusterwright.plan.booking import Booked, booked_of, with_booking
 from clusterwright.plan.bounds import bounds_of, most_nodes, node_counts
-from clusterwright.plan.candidates.cloud_file_systems import asked_of
-from clusterwright.plan.candidates.cloud_limits import cloud_findings
+from clusterwright.plan.candidates.cloud_limits import asked_of, cloud_findings
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.design import HallLimit, hall_limit, owned_design

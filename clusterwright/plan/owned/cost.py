@@ -12,10 +12,9 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceInForce
 from clusterwright.tco.assumptions import assumptions
 from clusterwright.tco.owner_costs import optional_parameters
-from clusterwright.tco.records import Assumption
+from clusterwright.tco.records import Assumption, Parameter
 from clusterwright.tco.resale import ResaleCurve, ResaleShare
 from clusterwright.tco.stages import Pace
-from clusterwright.tco.values import Parameter
 
 _MONTH_S = 730 * 3600.0
 _YEAR_S = 8760 * 3600.0

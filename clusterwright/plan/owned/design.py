@@ -14,9 +14,17 @@ from clusterwright.facility.design import OnPremDesign, design_onprem, most_node
 from clusterwright.facility.hall.rack_limits import AIR_METHODS
 from clusterwright.facility.hall.room import room_findings
 from clusterwright.facility.inventory import RACK
-from clusterwright.facility.node_facts import as_told
-from clusterwright.facility.site import TRAY_GAP_M, DesignRules, Feed, Hall, Plant, RowLayout, Site
-from clusterwright.facility.site_network import SiteNetwork
+from clusterwright.facility.site import (
+    TRAY_GAP_M,
+    DesignRules,
+    Feed,
+    Hall,
+    Plant,
+    RowLayout,
+    Site,
+    SiteNetwork,
+    as_told,
+)
 from clusterwright.facility.spares import LeadTimes, Spares
 from clusterwright.facility.storage.demand import AskedStorage, BoxFigures
 from clusterwright.plan.target_network import design_rules

@@ -1,11 +1,12 @@
 """The engine of training: a run over tokens, sized by `sizing.training`, that is to end within calendar time."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.hardware import CLOUDS, ResolvedTarget
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint, train_of
 from clusterwright.blueprint.workloads import ModelFile, Parallelism
@@ -29,8 +30,20 @@ from clusterwright.plan.record import (
 from clusterwright.plan.training.job import front_of, training_job
 from clusterwright.plan.training.loading import waiting
 from clusterwright.plan.training.reliability import goodputs_by_capacity, spot_assumption
-from clusterwright.plan.training.unmeasured import unmeasured
-from clusterwright.plan.training.without_effect import without_effect
+from clusterwright.plan.without_effect import given, no_effect
+from clusterwright.sizing.hardware.bands import (
+    LONG,
+    LONG_FROM_TOKENS,
+    NEW_ACCELERATOR,
+    NEW_FAMILY,
+    NEW_GENERATION,
+    NEW_VENDOR,
+    Bands,
+    band_of,
+)
+from clusterwright.sizing.hardware.calibration import Calibration
+from clusterwright.sizing.hardware.software import parts_of_job
+from clusterwright.sizing.hardware.training_software import software_parts
 from clusterwright.sizing.records.job import TrainingJob, TrainingPoint
 from clusterwright.sizing.records.loading import Loading
 from clusterwright.sizing.records.point import SizedPoint
@@ -41,13 +54,130 @@ from clusterwright.sizing.training.memory_margin import fit_probability, margin,
 from clusterwright.sizing.training.stage_table import memory_by_stage
 from clusterwright.sizing.training.traffic import traffic_of
 from clusterwright.tco.records import Parameter
-from clusterwright.units import BANDWIDTH, parse
+from clusterwright.units import BANDWIDTH, parse, percent
 from clusterwright.workload.transformer import parameters, training_flops_per_token
 
 
 def training_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "TrainingEngine":
     """Return the engine of a blueprint that trains."""
     return TrainingEngine(facts=facts, job=training_job(blueprint, resolved))
+
+
+_HELP = (
+    "treat the days as a first estimate, or measure: `clusterwright probe` on one node, and `clusterwright calibrate` "
+    "with runs of your own"
+)
+
+
+def unmeasured(
+    job: TrainingJob, options: Sequence[TrainingOption], *, catalogue: Catalogue, calibration: Calibration
+) -> Iterator[Finding]:
+    """Yield a warning for every target whose accelerator has no measured run behind its days, and for such software.
+
+    `EVD001` is of an accelerator, `EVD002` of a framework.
+    """
+    seen = calibration.measured()
+    if NEW_FAMILY in software_parts(job.framework, seen):
+        narrow = seen.families and f"; measured are {', '.join(sorted(seen.families))}"
+        yield Finding(
+            id="EVD002",
+            path=("workload", "framework"),
+            message=f"no run under {job.framework} was measured: the band is that of software left out",
+            help=f"measure a run and calibrate (clusterwright calibrate){narrow}",
+        )
+    for option in options:
+        module = catalogue.accelerators.get(option.accelerator)
+        if module is None:
+            continue
+        missing = seen.hardware_parts(accelerator=module.id, generation=module.generation, vendor=module.vendor)
+        if not missing:
+            continue
+        what = {
+            NEW_ACCELERATOR: f"No run on {module.name} was measured, only on others of its generation",
+            NEW_GENERATION: f"No {module.vendor} run of this generation ({module.generation}) was measured",
+            NEW_VENDOR: f"No {module.vendor} run was measured",
+        }[missing[0]]
+        parts = parts_of_job(job, module, calibration)
+        faster, slower = _beside_the_median(calibration.bands, parts)
+        long = f", with sequences of {LONG_FROM_TOKENS:,} tokens and more" if LONG in parts else ""
+        yield Finding(
+            id="EVD001",
+            path=("targets", option.target),
+            message=f"{what}{long}: days {percent(faster, signed=True)} to {percent(slower, signed=True)} (80 %)",
+            help=_HELP,
+        )
+
+
+def _beside_the_median(bands: Bands, parts: Sequence[str]) -> tuple[float, float]:
+    """Return how much shorter and longer than the median the days are at P10 and P90."""
+    band = band_of(bands, parts)
+    return math.exp(band.p50 - band.p90) - 1, math.exp(band.p50 - band.p10) - 1
+
+
+#: Keys of `data` that speak of drives to which data is copied only with staging.
+_STAGED = ("local_nvme", "local_nvme_bandwidth")
+
+
+def without_effect(blueprint: Blueprint, options: Sequence[TrainingOption]) -> list[Finding]:
+    """Return a warning for every key that was given and changes nothing of a run (`EFF001` to `EFF005`).
+
+    Args:
+        blueprint: as loaded, with all its targets.
+        options: what was planned of it.
+    """
+    return [*_checkpoints(blueprint), *_staging(blueprint), *_failures(blueprint, options)]
+
+
+def _checkpoints(blueprint: Blueprint) -> Iterator[Finding]:
+    checkpoint = blueprint.reliability.checkpoint
+    path = ("reliability", "checkpoint")
+    if given(checkpoint, "flush_every") and checkpoint.strategy != "memory":
+        yield no_effect(
+            1,
+            (*path, "flush_every"),
+            f"checkpoints of strategy {checkpoint.strategy} go to storage each time",
+            "set reliability.checkpoint.strategy to memory, or remove flush_every",
+        )
+    if given(checkpoint, "changed") and checkpoint.strategy != "incremental":
+        yield no_effect(
+            2,
+            (*path, "changed"),
+            f"checkpoints of strategy {checkpoint.strategy} are written whole",
+            "set reliability.checkpoint.strategy to incremental, or remove changed",
+        )
+
+
+def _staging(blueprint: Blueprint) -> Iterator[Finding]:
+    if blueprint.data.staging != "none":
+        return
+    for name in _STAGED:
+        if given(blueprint.data, name):
+            yield no_effect(
+                3,
+                ("data", name),
+                "no data is copied to local drives",
+                f"set data.staging to nvme, or remove {name}",
+            )
+
+
+def _failures(blueprint: Blueprint, options: Sequence[TrainingOption]) -> Iterator[Finding]:
+    asked = blueprint.reliability
+    clouds = (getattr(blueprint.targets, cloud) for cloud in CLOUDS)
+    spot = any(target is not None and target.capacity == "spot" for target in clouds)
+    if given(asked, "spot_interruptions_per_1000_node_days") and not spot:
+        yield no_effect(
+            4,
+            ("reliability", "spot_interruptions_per_1000_node_days"),
+            "no target takes spot capacity",
+            "set the capacity of a target to spot, or remove it",
+        )
+    if asked.elastic and options and all(option.failures.elastic_nodes is None for option in options):
+        yield no_effect(
+            5,
+            ("reliability", "elastic"),
+            "no cluster that is planned can go on with fewer replicas",
+            "let the layout have more than one replica, or remove elastic",
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

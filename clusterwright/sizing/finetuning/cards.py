@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.finetuning.calibration import MEMORY, NAMES, Calibration, factors_of, levels_of
 from clusterwright.sizing.finetuning.configuration import (

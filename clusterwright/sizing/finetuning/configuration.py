@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from clusterwright import assets
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.finetuning.columns import TENSORS, Factors, Task, task_columns
 from clusterwright.sizing.finetuning.memory import STORED, WEIGHT_BYTES, PeakMemory, lora_parameters, peak

@@ -13,8 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import NodeType
+from clusterwright.catalog.records import Accelerator, NodeType
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.finetuning.calibration import (
     MEMORY,

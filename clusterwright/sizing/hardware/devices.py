@@ -2,9 +2,8 @@
 
 from math import inf
 
-from clusterwright.catalog.accelerator import Accelerator
 from clusterwright.catalog.precisions import EIGHT_BIT, FOUR_BIT, known_precisions, peaks_flop_per_s
-from clusterwright.catalog.records import NodeType
+from clusterwright.catalog.records import Accelerator, NodeType
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.sizing.columns import Device
 from clusterwright.sizing.hardware.collective_facts import factor

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from clusterwright.catalog.accelerator import Accelerator
-from clusterwright.catalog.records import NodeType
+from clusterwright.catalog.records import Accelerator, NodeType
 from clusterwright.sizing.columns import Tuning, without_overlap
 from clusterwright.sizing.hardware.bands import NEW_FAMILY, shape_parts
 from clusterwright.sizing.hardware.calibration import (

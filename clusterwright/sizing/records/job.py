@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from clusterwright.blueprint.multiples import Multiple
+from clusterwright.blueprint.sizes import Multiple
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.sizing.records.loading import DataFeed, Loading
 from clusterwright.sizing.records.offload import Offload

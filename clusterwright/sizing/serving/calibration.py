@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright import assets
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.hardware.calibration import FOLDER_VARIABLE

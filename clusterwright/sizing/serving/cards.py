@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.sizing.serving.columns import Deployment, Factors
 from clusterwright.sizing.serving.memory import (
     WEIGHT_BYTES,

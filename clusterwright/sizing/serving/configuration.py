@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from clusterwright.catalog.accelerator import Accelerator
+from clusterwright.catalog.records import Accelerator
 from clusterwright.sizing.serving.columns import Deployment, ServingDevice, stacked, taken
 from clusterwright.sizing.serving.memory import WEIGHT_BYTES
 from clusterwright.workload.inference import NamedModel, ServedModel

@@ -6,8 +6,8 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.proof import prove_site
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED
-from clusterwright.checks.prove.site import prove_site
 from clusterwright.interface.planning import plan
 
 _HELD = {

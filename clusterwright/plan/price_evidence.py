@@ -1,10 +1,11 @@
-"""How old prices are: of every line, and one warning for those that nobody has seen for long."""
+"""What prices rest on: how old they are, and which of them no document gives."""
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from clusterwright.errors import Finding
-from clusterwright.plan.record import Option
+from clusterwright.plan.record import Option, Plan
 from clusterwright.tco.records import PricedLine
 from clusterwright.units import SECONDS_PER_DAY
 
@@ -54,3 +55,44 @@ def old_prices(options: Sequence[Option], *, as_of: dt.date, max_age_s: float) -
             ),
         )
     ]
+
+
+ASSUMED, DOCUMENTED = "assumed", "documented"
+_ONCE, _HOURLY = "once", "hourly"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CostedLine:
+    """A line of an option's bill, with about what it costs over the horizon."""
+
+    option: Option
+    line: PricedLine
+    horizon_usd: float
+
+
+def assumed_prices(plan: Plan) -> tuple[CostedLine, ...]:
+    """Return the assumed prices of every option, those that cost most first."""
+    return _of_basis(plan, ASSUMED)
+
+
+def documented_prices(plan: Plan) -> tuple[CostedLine, ...]:
+    """Return the documented prices of every option, those that cost most first."""
+    return _of_basis(plan, DOCUMENTED)
+
+
+def _of_basis(plan: Plan, basis: str) -> tuple[CostedLine, ...]:
+    found = [
+        CostedLine(option=option, line=line, horizon_usd=_horizon_usd(plan, option, line))
+        for option in plan.options
+        for line in option.lines
+        if line.basis == basis
+    ]
+    return tuple(sorted(found, key=lambda entry: (-entry.horizon_usd, entry.line.line.sku, entry.option.target)))
+
+
+def _horizon_usd(plan: Plan, option: Option, line: PricedLine) -> float:
+    usd = line.usd_per_period or 0.0
+    if line.line.charge == _ONCE:
+        return usd
+    months = plan.economics.horizon_months * (option.busy_fraction if line.line.scales_with == "nodes" else 1.0)
+    return usd * months * (plan.economics.hours_per_month if line.line.charge == _HOURLY else 1.0)
