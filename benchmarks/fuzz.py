@@ -452,7 +452,7 @@ def a_blueprint(case: Case) -> None:
 
 def a_parts_file(case: Case) -> None:
     """Read a file of own parts."""
-    from clusterwright.blueprint.parts_file import read_parts
+    from clusterwright.blueprint.reading.parts_file import read_parts
 
     read_parts(case.file("parts.csv", spoilt_table(PARTS, case.chance)), _catalogue())
 

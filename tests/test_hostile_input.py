@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from clusterwright.blueprint.document import parse
-from clusterwright.blueprint.parts_file import read_parts
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.document import parse
+from clusterwright.blueprint.reading.parts_file import read_parts
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import ClusterwrightError, InputError, shortened
 from clusterwright.evidence.cost_cases.reading import read_case

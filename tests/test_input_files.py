@@ -10,9 +10,9 @@ from openpyxl import Workbook
 
 from clusterwright import input_files
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.parts_file import read_parts
-from clusterwright.blueprint.problems import BlueprintError
-from clusterwright.blueprint.table import read_table
+from clusterwright.blueprint.reading.parts_file import read_parts
+from clusterwright.blueprint.reading.problems import BlueprintError
+from clusterwright.blueprint.reading.table import read_table
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError
 

@@ -13,12 +13,12 @@ from typing import Any, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from clusterwright import units
-from clusterwright.blueprint import jobs, users
-from clusterwright.blueprint.document import Document, document_of, parse_bounded, parse_scalar, read
-from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
-from clusterwright.blueprint.problems import Path as KeyPath
+from clusterwright.blueprint.reading.document import Document, document_of, parse_bounded, parse_scalar, read
+from clusterwright.blueprint.reading.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
+from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.workloads import MODEL_FORMS
+from clusterwright.blueprint.sections import jobs, users
+from clusterwright.blueprint.workloads.training import MODEL_FORMS
 from clusterwright.errors import InputError, UnitError
 
 _WORDS = "literal["

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
-from clusterwright.blueprint.finetuning import Finetune
-from clusterwright.blueprint.finetuning_rules import method_problems, model_problems, precision_problems
-from clusterwright.blueprint.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
-from clusterwright.blueprint.kinds import format_problems, kind_problems, layout_problems, not_of_text
-from clusterwright.blueprint.node_software import name_problems, software_problems
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.rules.contradictions import contradictions, contradictions_of_model
+from clusterwright.blueprint.rules.finetuning import method_problems, model_problems, precision_problems
+from clusterwright.blueprint.rules.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
+from clusterwright.blueprint.rules.kinds import format_problems, kind_problems, layout_problems, not_of_text
+from clusterwright.blueprint.rules.node_software import name_problems, software_problems
+from clusterwright.blueprint.rules.stopping import stopping_problems
 from clusterwright.blueprint.schema import TARGETS, Blueprint
-from clusterwright.blueprint.serving import Serve
-from clusterwright.blueprint.stopping import stopping_problems
-from clusterwright.blueprint.workloads import ModelFile, Train
+from clusterwright.blueprint.sections.clouds import CloudTarget
+from clusterwright.blueprint.workloads.finetuning import Finetune
+from clusterwright.blueprint.workloads.serving import Serve
+from clusterwright.blueprint.workloads.training import ModelFile, Train
 from clusterwright.catalog import lookup
 from clusterwright.catalog.hugging_face import model_from_config
 from clusterwright.catalog.precisions import known_precisions

@@ -9,8 +9,6 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint import names
-from clusterwright.blueprint.clouds import AwsTarget, AzureTarget, GcpTarget
-from clusterwright.blueprint.data import DataLoading, Storage
 from clusterwright.blueprint.fields import (
     Allowed,
     ClusterName,
@@ -21,20 +19,22 @@ from clusterwright.blueprint.fields import (
     Section,
     Tags,
 )
-from clusterwright.blueprint.finances import TcoSection
-from clusterwright.blueprint.finetuning import Finetune
-from clusterwright.blueprint.jobs import Jobs
-from clusterwright.blueprint.networks import OnPremNetwork, PowerCap
-from clusterwright.blueprint.onprem_fabric import OnPremFabric, OnPremNode
-from clusterwright.blueprint.owned_storage import OwnedStorage
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
-from clusterwright.blueprint.schedule import LEAST_SHARED, MOST_SHARED, Schedule
-from clusterwright.blueprint.serving import ApiTarget, Replicas, Serve, Traffic
-from clusterwright.blueprint.site import Site
+from clusterwright.blueprint.sections.clouds import AwsTarget, AzureTarget, GcpTarget
+from clusterwright.blueprint.sections.data import DataLoading, Storage
+from clusterwright.blueprint.sections.finances import TcoSection
+from clusterwright.blueprint.sections.jobs import Jobs
+from clusterwright.blueprint.sections.networks import OnPremNetwork, PowerCap
+from clusterwright.blueprint.sections.onprem_fabric import OnPremFabric, OnPremNode
+from clusterwright.blueprint.sections.owned_storage import OwnedStorage
+from clusterwright.blueprint.sections.schedule import LEAST_SHARED, MOST_SHARED, Schedule
+from clusterwright.blueprint.sections.site import Site
+from clusterwright.blueprint.sections.software import SoftwareSection
+from clusterwright.blueprint.sections.users import GroupSection, Identity, UserSection
 from clusterwright.blueprint.sizes import Sizes, name_once
-from clusterwright.blueprint.software import SoftwareSection
-from clusterwright.blueprint.users import GroupSection, Identity, UserSection
-from clusterwright.blueprint.workloads import Train, beside_blueprint
+from clusterwright.blueprint.workloads.finetuning import Finetune
+from clusterwright.blueprint.workloads.serving import ApiTarget, Replicas, Serve, Traffic
+from clusterwright.blueprint.workloads.training import Train, beside_blueprint
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 _Share = Annotated[Fraction, Field(ge=0, le=1)]
@@ -302,7 +302,7 @@ class SharedWorkload(Schedule):
 def serve_of(blueprint: Blueprint) -> tuple[Serve, Traffic]:
     """Return the workload of a blueprint whose kind is `serve`, and its traffic, without which none is resolved."""
     assert isinstance(blueprint.workload, Serve)  # noqa: S101 - chosen by kind
-    assert blueprint.traffic is not None  # noqa: S101 - `blueprint.kinds` refuses it
+    assert blueprint.traffic is not None  # noqa: S101 - `blueprint.rules.kinds` refuses it
     return blueprint.workload, blueprint.traffic
 
 

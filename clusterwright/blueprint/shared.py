@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from clusterwright.blueprint.document import Document, read
 from clusterwright.blueprint.load import LoadedBlueprint, checked, override, position
-from clusterwright.blueprint.problems import BlueprintError, Position, Problem
-from clusterwright.blueprint.problems import Path as KeyPath
-from clusterwright.blueprint.schedule import HOURS_A_WEEK, LEAST_SHARED, MOST_SHARED, Schedule
+from clusterwright.blueprint.reading.document import Document, read
+from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem
+from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint, SharedWorkload
+from clusterwright.blueprint.sections.schedule import HOURS_A_WEEK, LEAST_SHARED, MOST_SHARED, Schedule
 from clusterwright.errors import InputError
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.cli.planning import planned, progress_display, say_quotes
 from clusterwright.cli.render.text_table import fitted

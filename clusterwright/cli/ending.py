@@ -12,7 +12,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.cli.render.help_text import GROUPS
 from clusterwright.cli.render.terminal import columns_of_text, line_width
 from clusterwright.cli.render.text_table import fitted

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clusterwright import interface
-from clusterwright.blueprint.document import MOST_BYTES
 from clusterwright.blueprint.load import load_text
+from clusterwright.blueprint.reading.document import MOST_BYTES
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.decide import Progress
 from clusterwright.plan.record import Plan

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright.blueprint.node_software import Software, software_of
 from clusterwright.blueprint.resolve import resolve
+from clusterwright.blueprint.rules.node_software import Software, software_of
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.software import mig

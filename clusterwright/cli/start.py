@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import LOOK_IT_UP, BlueprintError, Problem
 from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.errors import EXIT_FINE, ClusterwrightError, InputError
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.ending import show_error
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, ClusterwrightError, InputError

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from clusterwright.blueprint.hardware import CLOUDS
+from clusterwright.blueprint.rules.hardware import CLOUDS
 from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.cli.answer import exit_code, show_warnings
 from clusterwright.cli.planning import planned, progress_display, say_quotes

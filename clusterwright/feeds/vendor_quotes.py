@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from clusterwright.blueprint.problems import Problem
-from clusterwright.blueprint.table import Row, Table, is_formula, read_table
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.reading.table import Row, Table, is_formula, read_table
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import BillLine
 from clusterwright.feeds.exchange_rates import Rate, day, number

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import input_files
-from clusterwright.blueprint.table import Table, table_of
+from clusterwright.blueprint.reading.table import Table, table_of
 from clusterwright.errors import InputError
 
 SHEET = "Bill of materials"

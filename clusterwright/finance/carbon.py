@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from clusterwright.assets import root
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError
 from clusterwright.plan.record import Plan

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.plan.hybrids import BRIDGED
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.finance import depreciation_fractions

@@ -4,7 +4,7 @@
 """
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.errors import ClusterwrightError, Finding, InputError, MissingFactError, RuleError
 from clusterwright.interface.differing import PlanDifference, diff
 from clusterwright.interface.documented_prices import Prices, prices

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.blueprint.problems import LOOK_IT_UP, BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import LOOK_IT_UP, BlueprintError, Problem
 from clusterwright.errors import EXIT_RULE_FAILED, ClusterwrightError, Finding, RuleError
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.blueprint import load as blueprints
 from clusterwright.blueprint.load import LoadedBlueprint, checked
-from clusterwright.blueprint.parts_file import OwnParts, read_parts
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.parts_file import OwnParts, read_parts
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.shared import lists_workloads, load_shared, member_of

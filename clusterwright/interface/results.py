@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.blueprint.hardware import CLOUDS
 from clusterwright.blueprint.load import LoadedBlueprint
+from clusterwright.blueprint.rules.hardware import CLOUDS
 from clusterwright.errors import Finding, InputError
 from clusterwright.explain.explanation import explanations, find
 from clusterwright.explain.records import Explanation

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.blueprint.shared import Member, SharedBlueprint, in_file, load_shared, with_values
 from clusterwright.errors import EXIT_RULE_FAILED, InputError
 from clusterwright.interface.planning import decided, open_facts

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.facility.bill import Bill
 from clusterwright.sizing.records.point import SizedPoint
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sizes import Multiple, Sizes
 

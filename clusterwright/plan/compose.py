@@ -5,13 +5,13 @@ from dataclasses import fields
 from typing import Any
 
 from clusterwright import __version__
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.hardware import CLOUDS
-from clusterwright.blueprint.jobs import SHARED_PATH, Jobs
+from clusterwright.blueprint.rules.hardware import CLOUDS
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sections.clouds import CloudTarget
+from clusterwright.blueprint.sections.jobs import SHARED_PATH, Jobs
+from clusterwright.blueprint.sections.stack_state import StackState
+from clusterwright.blueprint.sections.users import list_of
 from clusterwright.blueprint.sizes import Sizes
-from clusterwright.blueprint.stack_state import StackState
-from clusterwright.blueprint.users import list_of
 from clusterwright.clouds import has_service_range
 from clusterwright.errors import Finding
 from clusterwright.plan.candidates.consider import Choice, days, key_of

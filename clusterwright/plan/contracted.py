@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from clusterwright.blueprint.contracts import CloudContract, CloudExtras
+from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtras
 from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
 from clusterwright.tco.engine import Ledger
 from clusterwright.tco.metered import SERVICES, metered_charge, support_plan, support_share

@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from clusterwright.blueprint.contracts import CloudExtras
-from clusterwright.blueprint.hardware import ResolvedTarget, Unusable
-from clusterwright.blueprint.node_software import software_of
 from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.rules.hardware import ResolvedTarget, Unusable
+from clusterwright.blueprint.rules.node_software import software_of
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sections.contracts import CloudExtras
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
 from clusterwright.facility.fabric.compute import fabric_warnings
 from clusterwright.facility.storage_checks import storage_warnings

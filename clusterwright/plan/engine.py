@@ -7,7 +7,7 @@ goals; billing, design, cost and choice are not its matter.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
 from clusterwright.plan.bounds import NodeBounds

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from clusterwright.blueprint.contracts import Hybrid
-from clusterwright.blueprint.finances import Financing as FinancingSection
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.contracts import Hybrid
+from clusterwright.blueprint.sections.finances import Financing as FinancingSection
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.offers import HARDWARE

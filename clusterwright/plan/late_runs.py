@@ -2,7 +2,7 @@
 
 import math
 
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
 from clusterwright.plan.bounds import most_nodes

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from clusterwright.blueprint.uncertain import UncertainBand
+from clusterwright.blueprint.sections.uncertain import UncertainBand
 from clusterwright.tco.chance.uncertainty import OwnBand
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeVar
 
-from clusterwright.blueprint.finances import TcoSection
-from clusterwright.blueprint.node_software import Software
-from clusterwright.blueprint.user_list import Group, User
+from clusterwright.blueprint.reading.user_list import Group, User
+from clusterwright.blueprint.rules.node_software import Software
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model, NodeNetwork
 from clusterwright.errors import Finding, InputError

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.blueprint.node_software import Software
+from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import on_target

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from clusterwright.blueprint.hardware import speaks_of
-from clusterwright.blueprint.networks import node_with_choices
-from clusterwright.blueprint.onprem_fabric import OnPremNode, fabric_kind
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.rules.hardware import speaks_of
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
+from clusterwright.blueprint.sections.networks import node_with_choices
+from clusterwright.blueprint.sections.onprem_fabric import OnPremNode, fabric_kind
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, NodeType
 from clusterwright.errors import InputError

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 
-from clusterwright.blueprint.hardware import CLOUDS
+from clusterwright.blueprint.rules.hardware import CLOUDS
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.errors import Finding
 from clusterwright.facility.storage.boxes import StorageBox

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from clusterwright.blueprint.schedule import DAYS, HOURS_A_DAY, HOURS_A_WEEK, Hours
+from clusterwright.blueprint.sections.schedule import DAYS, HOURS_A_DAY, HOURS_A_WEEK, Hours
 from clusterwright.sizing.columns import Array
 from clusterwright.units import HOURS_PER_MONTH
 

@@ -10,9 +10,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from clusterwright.blueprint.hardware import ResolvedTarget
-from clusterwright.blueprint.kinds import format_problems
 from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.kinds import format_problems
 from clusterwright.blueprint.schema import serve_of
 from clusterwright.errors import RuleError
 from clusterwright.plan.facts import Facts

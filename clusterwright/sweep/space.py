@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.contradictions import contradictions, contradictions_of_model
-from clusterwright.blueprint.hardware import speaks_of
 from clusterwright.blueprint.load import LoadedBlueprint, load, load_values
 from clusterwright.blueprint.resolve import model_of
+from clusterwright.blueprint.rules.contradictions import contradictions, contradictions_of_model
+from clusterwright.blueprint.rules.hardware import speaks_of
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
+from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, Instance, System
 from clusterwright.errors import ClusterwrightError, InputError

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clusterwright import assets
-from clusterwright.blueprint.document import parse_bounded
+from clusterwright.blueprint.reading.document import parse_bounded
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital
 from clusterwright.web import openapi
 from clusterwright.web.answer_page import environment

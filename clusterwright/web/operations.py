@@ -13,8 +13,8 @@ from typing import Any
 
 from clusterwright import assets, interface
 from clusterwright.blueprint import load as blueprints
-from clusterwright.blueprint.document import document_of
-from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
+from clusterwright.blueprint.reading.document import document_of
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem, dotted
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, Finding, InputError, RuleError
 from clusterwright.interface.places import placing
 from clusterwright.interface.results import PlanResult

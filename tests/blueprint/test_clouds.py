@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
-from clusterwright.blueprint.cloud_ids import SHAPES
-from clusterwright.blueprint.clouds import AwsTarget, AzureTarget, CloudTarget, GcpTarget
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import resolve
+from clusterwright.blueprint.sections.cloud_ids import SHAPES
+from clusterwright.blueprint.sections.clouds import AwsTarget, AzureTarget, CloudTarget, GcpTarget
 from clusterwright.catalog.load import load as load_catalogue
 
 GROUP = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/network/providers"

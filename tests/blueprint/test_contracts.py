@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
+from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtras, Hybrid
 
 
 @pytest.mark.parametrize(

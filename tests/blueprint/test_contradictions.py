@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.blueprint.contradictions import _any_holds
 from clusterwright.blueprint.load import LoadedBlueprint, load
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.blueprint.rules.contradictions import _any_holds
 from clusterwright.blueprint.sizes import Multiple, read_multiple
 from clusterwright.catalog.load import load as load_catalogue
 

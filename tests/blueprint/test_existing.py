@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.stack_state import StackState
+from clusterwright.blueprint.sections.stack_state import StackState
 from clusterwright.catalog.load import load as load_catalogue
 
 GROUP = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/team/providers"

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from clusterwright import assets
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.catalog.load import load as load_catalogue

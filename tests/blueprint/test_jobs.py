@@ -7,7 +7,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Jobs
 from clusterwright.catalog.load import load as load_catalogue

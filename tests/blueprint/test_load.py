@@ -7,7 +7,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.schema import json_schema
 from clusterwright.blueprint.shared import lists_workloads, load_shared
 from clusterwright.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.explain.explanation import find

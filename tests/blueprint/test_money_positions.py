@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 
 _BEFORE = """\
 name: one

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.blueprint.parts_file import read_parts
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.parts_file import read_parts
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.catalog.load import load
 from clusterwright.catalog.own_facts import with_facts
 from clusterwright.errors import InputError

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.blueprint.load import load_values
-from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.serving import Traffic
+from clusterwright.blueprint.workloads.serving import Traffic
 from clusterwright.catalog.load import load as load_catalogue
 
 _CATALOGUE = load_catalogue()

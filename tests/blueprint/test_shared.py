@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
-from clusterwright.blueprint.problems import BlueprintError, dotted
+from clusterwright.blueprint.reading.problems import BlueprintError, dotted
 from clusterwright.blueprint.shared import lists_workloads, load_shared, member_of
 from clusterwright.errors import InputError
 from clusterwright.interface.planning import load

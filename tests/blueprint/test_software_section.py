@@ -3,9 +3,9 @@
 import pytest
 
 from clusterwright.blueprint.load import load_values
-from clusterwright.blueprint.node_software import software_of
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.blueprint.rules.node_software import software_of
 from clusterwright.catalog.load import load as catalogue
 
 VALUES = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
+from clusterwright.blueprint.reading.user_list import MOST_BYTES, Group, User, faults, key_problem, list_text
 from clusterwright.blueprint.resolve import Resolved, resolve
-from clusterwright.blueprint.user_list import MOST_BYTES, Group, User, faults, key_problem, list_text
-from clusterwright.blueprint.users import user_problems
+from clusterwright.blueprint.sections.users import user_problems
 from clusterwright.catalog.load import load as load_catalogue
 
 #: Made by ssh-keygen of OpenSSH 9.2.

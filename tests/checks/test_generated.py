@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from clusterwright import assets
-from clusterwright.blueprint.clouds import AwsExisting, AzureExisting, GcpExisting
+from clusterwright.blueprint.sections.clouds import AwsExisting, AzureExisting, GcpExisting
 from clusterwright.catalog.load import load
 from clusterwright.checks.preflight.offline import offline
 from clusterwright.checks.preflight.project import project_of

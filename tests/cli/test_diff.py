@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clusterwright.assets import root
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.cli import diff
 from clusterwright.cli.planning import plan_of
 from clusterwright.diff.causes import causes

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clusterwright.assets import root
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli import finance
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, InputError
 from clusterwright.finance.finances import finances

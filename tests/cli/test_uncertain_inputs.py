@@ -6,7 +6,7 @@ import pytest
 
 from clusterwright.assets import root
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli import finance
 from clusterwright.cli.planning import plan_of
 

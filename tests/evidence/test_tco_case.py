@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from clusterwright.assets import root
-from clusterwright.blueprint.document import read
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.document import read
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.errors import InputError
 from clusterwright.evidence.cost_cases.case import json_schema
 from clusterwright.evidence.cost_cases.check import CheckedCase

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterwright.blueprint import site as section
+from clusterwright.blueprint.sections import site as section
 from clusterwright.catalog.load import load
 from clusterwright.errors import RuleError
 from clusterwright.facility.design import OnPremDesign, design_onprem, most_nodes

@@ -28,7 +28,7 @@ def _record(**values: object) -> Any:  # noqa: ANN401 - stands for a record of w
 
 def test_defaults_are_those_of_the_blueprints_schema() -> None:
     """Rows of 20 racks, VLANs from 100 on; a week of lead time has seven days."""
-    from clusterwright.blueprint.site import SiteNetwork as Asked  # noqa: PLC0415 - of the same name
+    from clusterwright.blueprint.sections.site import SiteNetwork as Asked  # noqa: PLC0415 - of the same name
 
     assert RowLayout().racks_per_row == 20
     assert SiteNetwork().first_vlan == Asked().first_vlan == 100

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.spares import spares_by_length

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.parts_file import read_parts
+from clusterwright.blueprint.reading.parts_file import read_parts
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import planned
 from clusterwright.errors import ClusterwrightError

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from clusterwright import assets
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import Finding
 from clusterwright.finance.chance_words import chance_sentences

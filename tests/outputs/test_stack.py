@@ -14,9 +14,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from clusterwright import assets
+from clusterwright.blueprint.reading.user_list import User
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.user_list import User
 from clusterwright.catalog.load import load
 from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.errors import InputError

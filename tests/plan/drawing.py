@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import Finding

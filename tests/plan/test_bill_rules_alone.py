@@ -10,8 +10,8 @@ import pytest
 
 from clusterwright.actual import reconcile
 from clusterwright.actual.reconcile import _because, _calendar_months, _count, _Sum, _variance
-from clusterwright.blueprint.finances import Housing
 from clusterwright.blueprint.quantities import IN_SI
+from clusterwright.blueprint.sections.finances import Housing
 from clusterwright.errors import InputError
 from clusterwright.finance import charges
 from clusterwright.finance.charge_streams import _name_of, _paid_ahead_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.finance.carbon import Emissions, cloud_pues, embodied_by_gpu, emissions, grid_intensities

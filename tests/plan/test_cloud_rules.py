@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import Finding

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from clusterwright.blueprint.finetuning import MATRICES, QLORA_PRECISIONS
 from clusterwright.blueprint.load import load, load_values
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
+from clusterwright.blueprint.workloads.finetuning import MATRICES, QLORA_PRECISIONS
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.render.answer import comparison_text, plan_text
 from clusterwright.errors import InputError, RuleError

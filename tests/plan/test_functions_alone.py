@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clusterwright.actual import reconcile
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.diff import differences
 from clusterwright.diff.causes import Effect, _left
 from clusterwright.errors import InputError

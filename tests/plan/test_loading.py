@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import find
 from clusterwright.plan.document import dumps, loads

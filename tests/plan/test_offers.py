@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid
-from clusterwright.blueprint.finances import TcoSection
+from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtras, Hybrid
+from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.finance.words import price_note

@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from clusterwright import assets
-from clusterwright.blueprint.finances import TcoSection
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.owner import Owner
+from clusterwright.blueprint.sections.finances import TcoSection
+from clusterwright.blueprint.sections.owner import Owner
 from clusterwright.errors import InputError
 from clusterwright.plan.owned.cost import housed, parameters_of, resale_of
 from clusterwright.plan.recount import not_counted

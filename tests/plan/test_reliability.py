@@ -6,7 +6,7 @@ import re
 import pytest
 
 from clusterwright import assets
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import TrainingOption, TrainingPlan

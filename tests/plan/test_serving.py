@@ -11,7 +11,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.blueprint.load import load, load_values
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.render.answer import comparison_text, plan_text

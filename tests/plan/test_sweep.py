@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_instance

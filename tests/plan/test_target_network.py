@@ -7,7 +7,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.lookup import node_type_of_system

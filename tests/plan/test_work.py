@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.blueprint.load import load
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.render.answer import comparison_text, plan_text
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.summary import readme

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterwright.blueprint.schedule import HOURS_A_WEEK, Hours
+from clusterwright.blueprint.sections.schedule import HOURS_A_WEEK, Hours
 from clusterwright.plan.record import Option
 from clusterwright.sharing.hours import (
     Claim,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusterwright.blueprint.workloads import Train
+from clusterwright.blueprint.workloads.training import Train
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Device, Layouts, Shape, Tuning

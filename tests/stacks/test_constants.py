@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clusterwright.blueprint.cloud_places import OFFERED_BY
+from clusterwright.blueprint.rules.cloud_places import OFFERED_BY
 from clusterwright.catalog.load import load
 from clusterwright.plan.candidates.cloud_addresses import RDMA_NETWORK
 

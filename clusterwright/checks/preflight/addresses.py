@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
-from clusterwright.blueprint.cloud_ids import SHAPES
-from clusterwright.blueprint.existing import existing_problems
+from clusterwright.blueprint.rules.existing import existing_problems
+from clusterwright.blueprint.sections.cloud_ids import SHAPES
 from clusterwright.checks.preflight.project import Setting
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.storage import configured

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from clusterwright.blueprint.cloud_places import RESERVATION_IDS, offer_problems, place_problems
-from clusterwright.blueprint.clouds import RESERVED
+from clusterwright.blueprint.rules.cloud_places import RESERVATION_IDS, offer_problems, place_problems
+from clusterwright.blueprint.sections.clouds import RESERVED
 from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
 from clusterwright.checks.preflight.project import Setting
 from clusterwright.checks.preflight.results import Outcome, passed

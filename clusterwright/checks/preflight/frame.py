@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from clusterwright.blueprint.document import parse
+from clusterwright.blueprint.reading.document import parse
 from clusterwright.checks.preflight.project import LAYERS, PROVIDERS, Layer
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
 from clusterwright.checks.preflight.subject import Subject

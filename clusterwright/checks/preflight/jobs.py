@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.blueprint.document import parse
+from clusterwright.blueprint.reading.document import parse
 from clusterwright.catalog.records import Instance
 from clusterwright.checks.preflight.pods import ACCELERATORS, quotas_below_a_job
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed

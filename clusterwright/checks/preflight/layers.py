@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clusterwright.blueprint.cloud_places import place_problems
+from clusterwright.blueprint.rules.cloud_places import place_problems
 from clusterwright.checks.preflight.project import PROVIDERS, Setting
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import ZONE, Subject

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from clusterwright.blueprint.cloud_places import offer_problems, zone_problems
+from clusterwright.blueprint.rules.cloud_places import offer_problems, zone_problems
 from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
 from clusterwright.catalog.records import Instance
 from clusterwright.checks.preflight.results import Outcome, passed

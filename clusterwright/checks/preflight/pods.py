@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from clusterwright.blueprint.document import Document, parse
+from clusterwright.blueprint.reading.document import Document, parse
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.values import whole

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from clusterwright.blueprint.document import Document, parse
-from clusterwright.blueprint.problems import BlueprintError
+from clusterwright.blueprint.reading.document import Document, parse
+from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.checks.preflight.results import Place
 from clusterwright.errors import InputError
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from clusterwright.blueprint.problems import Path
+from clusterwright.blueprint.reading.problems import Path
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.checks.preflight.judging import Recorded
 from clusterwright.checks.preflight.project import Project, Setting

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from clusterwright.blueprint.clouds import (
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.sections.clouds import (
     AwsExisting,
     AwsNetwork,
     AwsTarget,
@@ -16,7 +17,6 @@ from clusterwright.blueprint.clouds import (
     GcpNetwork,
     GcpTarget,
 )
-from clusterwright.blueprint.problems import Problem
 from clusterwright.checks.preflight.project import Setting
 from clusterwright.checks.preflight.results import Outcome
 from clusterwright.checks.preflight.subject import NETWORK_RANGE, REGION, ZONE, Subject

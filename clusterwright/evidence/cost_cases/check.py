@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.blueprint.document import Document
-from clusterwright.blueprint.problems import BlueprintError, Problem
+from clusterwright.blueprint.reading.document import Document
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.errors import InputError
 from clusterwright.evidence.cost_cases.case import Expected, TcoCase
 from clusterwright.evidence.cost_cases.expressions import calculate, known, names_in

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from clusterwright.blueprint.problems import Path
+from clusterwright.blueprint.reading.problems import Path
 from clusterwright.errors import InputError
 from clusterwright.evidence.cost_cases.case import Option, TcoCase
 from clusterwright.evidence.cost_cases.sections import BILLED, GoodputLoss, Support

@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from clusterwright.blueprint.document import Document
+from clusterwright.blueprint.reading.document import Document
 from clusterwright.catalog.load import load
 from clusterwright.evidence.cost_cases.case import TcoCase
 from clusterwright.evidence.cost_cases.reading import problem

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from clusterwright.blueprint.document import Document, parse
 from clusterwright.blueprint.load import position
-from clusterwright.blueprint.problems import BlueprintError, Problem, dotted
-from clusterwright.blueprint.problems import Path as KeyPath
+from clusterwright.blueprint.reading.document import Document, parse
+from clusterwright.blueprint.reading.problems import BlueprintError, Problem, dotted
+from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.errors import InputError
 from clusterwright.evidence.cost_cases.case import Expected, TcoCase
 from clusterwright.evidence.cost_cases.faults import faults

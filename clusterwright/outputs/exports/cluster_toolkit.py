@@ -3,7 +3,7 @@
 import ipaddress
 from typing import Any
 
-from clusterwright.blueprint.jobs import SHARED_PATH
+from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import NODE_DISK_GIB, controller_of

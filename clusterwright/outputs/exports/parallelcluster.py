@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clusterwright.blueprint.jobs import SHARED_PATH
+from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
 from clusterwright.facility.cloud_bill import CONTROLLER_DISK_GIB, NODE_DISK_GIB, controller_of

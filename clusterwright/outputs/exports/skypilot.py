@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clusterwright.blueprint.jobs import SQUASH_FILE
+from clusterwright.blueprint.sections.jobs import SQUASH_FILE
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import NODE_DISK_GIB
 from clusterwright.outputs.exports.document import Exported, literal

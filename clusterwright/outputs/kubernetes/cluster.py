@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clusterwright import assets
-from clusterwright.blueprint.node_software import Software
+from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.catalog.records import System
 from clusterwright.catalog.software.table import software as software_table
 from clusterwright.errors import MissingFactError

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clusterwright.blueprint.node_software import Software
+from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.catalog.records import System
 from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import managed_devices

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from clusterwright import assets
-from clusterwright.blueprint.jobs import SHARED_PATH
-from clusterwright.blueprint.user_list import list_text
+from clusterwright.blueprint.reading.user_list import list_text
+from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import adapters_text, fabric_of

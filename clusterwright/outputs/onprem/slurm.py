@@ -1,7 +1,7 @@
 """From a plan to Slurm's files for its cluster on premises."""
 
-from clusterwright.blueprint.jobs import SHARED_PATH
-from clusterwright.blueprint.node_software import Software
+from clusterwright.blueprint.rules.node_software import Software
+from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.software import mig
 from clusterwright.errors import MissingFactError

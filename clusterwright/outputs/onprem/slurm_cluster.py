@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clusterwright.blueprint import names
-from clusterwright.blueprint.node_software import slice_partition
+from clusterwright.blueprint.rules.node_software import slice_partition
 from clusterwright.facility.fabric.hop_groups import HopGroup
 from clusterwright.outputs.templates import render
 

@@ -4,7 +4,7 @@ import csv
 import io
 
 from clusterwright import assets
-from clusterwright.blueprint.node_software import Software, slice_partition
+from clusterwright.blueprint.rules.node_software import Software, slice_partition
 from clusterwright.catalog.software import mig
 from clusterwright.catalog.software.solver import Chosen
 from clusterwright.catalog.software.table import GIVEN

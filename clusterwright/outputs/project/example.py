@@ -9,7 +9,7 @@ nothing depends on how a plan sizes and prices.
 import argparse
 from pathlib import Path
 
-from clusterwright.blueprint.hardware import CLOUDS
+from clusterwright.blueprint.rules.hardware import CLOUDS
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.project.files import SCHEDULERS, kept_example, project_files
 

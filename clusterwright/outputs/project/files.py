@@ -13,7 +13,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from clusterwright import __version__, assets
-from clusterwright.blueprint import user_list
+from clusterwright.blueprint.reading import user_list
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.folder import File, text
 

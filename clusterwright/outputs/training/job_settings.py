@@ -3,7 +3,7 @@
 import shlex
 from typing import Final
 
-from clusterwright.blueprint.jobs import PUBLIC_REGISTRIES, SHARED_PATH
+from clusterwright.blueprint.sections.jobs import PUBLIC_REGISTRIES, SHARED_PATH
 from clusterwright.plan.record import Plan
 
 #: Where the shared file system is mounted, as the stacks and the node scripts do it.

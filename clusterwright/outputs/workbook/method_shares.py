@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from clusterwright.blueprint.owner import AssetMethod
+from clusterwright.blueprint.sections.owner import AssetMethod
 from clusterwright.outputs.workbook.formula import Span, span
 from clusterwright.outputs.workbook.shared import Workbook
 from clusterwright.tco.finance import depreciation_fractions

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.blueprint.cloud_places import RESERVATION_IDS
-from clusterwright.blueprint.clouds import OFFERED_BY, RESERVED, CloudTarget
-from clusterwright.blueprint.hardware import CLOUDS, ResolvedTarget, is_choice
 from clusterwright.blueprint.resolve import resolve
+from clusterwright.blueprint.rules.cloud_places import RESERVATION_IDS
+from clusterwright.blueprint.rules.hardware import CLOUDS, ResolvedTarget, is_choice
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sections.clouds import OFFERED_BY, RESERVED, CloudTarget
 from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY, Choice, Considered, consider, key_of
 from clusterwright.plan.engine import Engine

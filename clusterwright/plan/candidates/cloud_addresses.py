@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from clusterwright.blueprint.clouds import AzureNetwork, CloudTarget
+from clusterwright.blueprint.sections.clouds import AzureNetwork, CloudTarget
 from clusterwright.catalog.records import Instance
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option

@@ -1,8 +1,8 @@
 """Sizes and times that a kind of capacity or a placement does not give: findings and warnings of one target."""
 
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.errors import Finding
 from clusterwright.facility.storage.file_system import AskedFileSystem, FileSystem, asked_problem
 from clusterwright.plan.bounds import hardware_limits, node_counts

@@ -1,6 +1,6 @@
 """What the facts leave in doubt of a target's place: regions and zones on which sources differ."""
 
-from clusterwright.blueprint.hardware import CLOUDS, ResolvedTarget
+from clusterwright.blueprint.rules.hardware import CLOUDS, ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
 from clusterwright.catalog.records import Catalogue, Instance

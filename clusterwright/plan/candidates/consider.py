@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.bill import Bill

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from clusterwright.blueprint.hardware import Unusable, is_choice
+from clusterwright.blueprint.rules.hardware import Unusable, is_choice
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.plan.candidates.consider import Choice, Considered
 from clusterwright.plan.engine import Engine

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from clusterwright.blueprint.hardware import ResolvedTarget
 from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, finetune_of
-from clusterwright.blueprint.workloads import ModelFile
+from clusterwright.blueprint.workloads.training import ModelFile
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.bounds import NodeBounds

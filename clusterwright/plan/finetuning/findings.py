@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import TARGETS, Blueprint, finetune_of
 from clusterwright.catalog.records import Catalogue, Model, NodeType
 from clusterwright.errors import Finding

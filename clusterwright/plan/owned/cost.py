@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 
 from clusterwright import units
-from clusterwright.blueprint.finances import TcoSection
-from clusterwright.blueprint.owner import Band, Owner
+from clusterwright.blueprint.sections.finances import TcoSection
+from clusterwright.blueprint.sections.owner import Band, Owner
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceInForce

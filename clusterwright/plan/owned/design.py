@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from math import floor
 
-from clusterwright.blueprint.owned_storage import StorageBox
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.site import Site as SiteSection
+from clusterwright.blueprint.sections.owned_storage import StorageBox
+from clusterwright.blueprint.sections.site import Site as SiteSection
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue, NodeType, System
 from clusterwright.errors import RuleError

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.blueprint.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, serve_of
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding

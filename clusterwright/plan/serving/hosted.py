@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.blueprint.serving import ApiTarget
+from clusterwright.blueprint.workloads.serving import ApiTarget
 from clusterwright.catalog.records import Model
 from clusterwright.errors import Finding, InputError
 from clusterwright.plan.serving.record import HostedOffer, ServingOption

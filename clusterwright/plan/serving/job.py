@@ -8,7 +8,7 @@ import numpy as np
 
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint, serve_of
-from clusterwright.blueprint.serving import TokenLengths
+from clusterwright.blueprint.workloads.serving import TokenLengths
 from clusterwright.errors import InputError
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.records.run import StorageNeed

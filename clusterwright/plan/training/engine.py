@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from clusterwright.blueprint.hardware import CLOUDS, ResolvedTarget
 from clusterwright.blueprint.resolve import Resolved
+from clusterwright.blueprint.rules.hardware import CLOUDS, ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, train_of
-from clusterwright.blueprint.workloads import ModelFile, Parallelism
+from clusterwright.blueprint.workloads.training import ModelFile, Parallelism
 from clusterwright.catalog.claims import claims_of
 from clusterwright.catalog.host import UPDATES
 from clusterwright.catalog.records import Catalogue

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint, train_of
-from clusterwright.blueprint.workloads import Train
+from clusterwright.blueprint.workloads.training import Train
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.bounds import NodeBounds

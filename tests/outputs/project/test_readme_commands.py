@@ -17,7 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from clusterwright import assets
-from clusterwright.blueprint import user_list
+from clusterwright.blueprint.reading import user_list
 from clusterwright.catalog.load import load
 from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.plan.text.money import USD

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterable, Iterator
 
-from clusterwright.blueprint.clouds import RESERVED
+from clusterwright.blueprint.sections.clouds import RESERVED
 from clusterwright.checks.preflight.online.answers import Provider, Quota, Reservation, Subnet
 from clusterwright.checks.preflight.project import Setting
 from clusterwright.checks.preflight.quotas import ask, networks_needed

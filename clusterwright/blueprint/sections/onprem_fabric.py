@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Identifier, Section
-from clusterwright.blueprint.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.blueprint.quantities import Mass, Power, RackUnits
+from clusterwright.blueprint.reading.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.catalog import lookup
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from clusterwright.blueprint.cloud_places import offer_problems, place_problems, zone_problems
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.existing import existing_problems
 from clusterwright.blueprint.fields import ANY
-from clusterwright.blueprint.networks import node_with_choices
-from clusterwright.blueprint.onprem_fabric import fabric_kind
-from clusterwright.blueprint.problems import LOOK_IT_UP, Path, Problem
+from clusterwright.blueprint.reading.problems import LOOK_IT_UP, Path, Problem
+from clusterwright.blueprint.rules.cloud_places import offer_problems, place_problems, zone_problems
+from clusterwright.blueprint.rules.existing import existing_problems
 from clusterwright.blueprint.schema import OnPremTarget
+from clusterwright.blueprint.sections.clouds import CloudTarget
+from clusterwright.blueprint.sections.networks import node_with_choices
+from clusterwright.blueprint.sections.onprem_fabric import fabric_kind
 from clusterwright.catalog import lookup
 from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
 from clusterwright.catalog.records import Catalogue, Instance, NodeType, System

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.blueprint.quantities import Power
+from clusterwright.blueprint.reading.problems import LOOK_IT_UP, Path, Problem
 from clusterwright.catalog.power_caps import check_cap
 from clusterwright.catalog.records import NodeNetwork, NodeType
 from clusterwright.errors import ClusterwrightError

@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.hardware import ResolvedTarget
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog.software import mig, solver
 from clusterwright.catalog.software.solver import Chosen, Pin
 from clusterwright.clouds import CLOUDS

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from clusterwright.blueprint.problems import Problem
-from clusterwright.blueprint.table import Cell, Row, Table, is_formula, read_table
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.reading.table import Cell, Row, Table, is_formula, read_table
 from clusterwright.catalog.own_facts import LIKE, NAME, TABLES, OwnFact, has_attribute, record_of, with_facts
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.skus import skus

@@ -16,8 +16,8 @@ from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from clusterwright.blueprint.problems import BlueprintError, Position, Problem, dotted
-from clusterwright.blueprint.problems import Path as KeyPath
+from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem, dotted
+from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.errors import InputError
 from clusterwright.input_files import read_text
 

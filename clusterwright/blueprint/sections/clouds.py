@@ -7,13 +7,13 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from clusterwright.blueprint import cloud_ids as ids
 from clusterwright.blueprint.fields import Allowed, Identifier, Section
 from clusterwright.blueprint.names import IDENTIFIER
-from clusterwright.blueprint.networks import CloudNetwork, PowerCap
 from clusterwright.blueprint.quantities import Size
+from clusterwright.blueprint.sections import cloud_ids as ids
+from clusterwright.blueprint.sections.networks import CloudNetwork, PowerCap
+from clusterwright.blueprint.sections.stack_state import StackState
 from clusterwright.blueprint.sizes import Sizes, name_once
-from clusterwright.blueprint.stack_state import StackState
 
 Capacity = Literal["on-demand", "spot", "reservation", "capacity-block", "block-reservation", "flex-start"]
 #: What RFC 1918 sets aside; Python's `is_private` also has loopback, link-local and documentation, no cloud's networks.

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from clusterwright.blueprint.clouds import CloudTarget
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.schema import Cluster
+from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog.records import Instance
 
 _HOUR_S, _MINUTE_S = 3600, 60

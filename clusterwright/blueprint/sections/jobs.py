@@ -9,7 +9,7 @@ from pydantic.json_schema import WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
 
 #: Where every machine of a cluster mounts the shared file system.
 SHARED_PATH = "/shared"

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from clusterwright.blueprint.clouds import (
+from clusterwright.blueprint.reading.problems import Path, Problem
+from clusterwright.blueprint.sections.clouds import (
     AwsExisting,
     AwsTarget,
     AzureExisting,
@@ -12,7 +13,6 @@ from clusterwright.blueprint.clouds import (
     GcpExisting,
     GcpTarget,
 )
-from clusterwright.blueprint.problems import Path, Problem
 from clusterwright.catalog.records import Instance
 
 #: Ids that are used together or not at all, by cloud.

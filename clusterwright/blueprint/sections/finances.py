@@ -8,11 +8,11 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from clusterwright import units
 from clusterwright.blueprint import names
-from clusterwright.blueprint.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders, listed_once
 from clusterwright.blueprint.fields import Day, Identifier, Section
-from clusterwright.blueprint.owner import AssetMethod, Band, EquipmentMethod, Owner, Usd, number_between
 from clusterwright.blueprint.quantities import Duration, Fraction
-from clusterwright.blueprint.uncertain import PricePath, UncertainBand
+from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtras, Hybrid, OtherProviders, listed_once
+from clusterwright.blueprint.sections.owner import AssetMethod, Band, EquipmentMethod, Owner, Usd, number_between
+from clusterwright.blueprint.sections.uncertain import PricePath, UncertainBand
 
 #: What does not depend on the place.
 _OF_EQUIPMENT = ("resale_fraction", "resale_by_age", "resale_decay", "building_depreciation")

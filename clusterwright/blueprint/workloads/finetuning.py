@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import Count, Fraction
-from clusterwright.blueprint.workloads import ModelReference
+from clusterwright.blueprint.workloads.training import ModelReference
 
 #: Formats that QLoRA stores its base in; the others multiply in their own format, and belong to the other methods.
 QLORA_PRECISIONS = ("nf4", "nf4-dq", "fp4", "int4", "int8")

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import Count, Duration, Fraction
-from clusterwright.blueprint.workloads import ModelReference, beside_blueprint
+from clusterwright.blueprint.workloads.training import ModelReference, beside_blueprint
 
 HOURS_A_DAY = 24
 #: Largest P95 over the mean that a log-normal distribution of lengths has: exp(z^2 / 2), z = 1.645.

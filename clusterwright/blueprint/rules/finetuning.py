@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.blueprint.finetuning import MATRICES, QLORA_PRECISIONS, WORKING_PRECISIONS, Finetune
-from clusterwright.blueprint.hardware import ResolvedTarget
-from clusterwright.blueprint.kinds import chip_problems
-from clusterwright.blueprint.problems import Problem
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.kinds import chip_problems
+from clusterwright.blueprint.workloads.finetuning import MATRICES, QLORA_PRECISIONS, WORKING_PRECISIONS, Finetune
 from clusterwright.catalog.records import Accelerator, Model
 
 #: Methods whose rank is that of two matrices beside one of the model's.

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from clusterwright.blueprint.finetuning import Finetune
-from clusterwright.blueprint.jobs import job_problems
-from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.reading.problems import Path, Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
-from clusterwright.blueprint.serving import Serve
+from clusterwright.blueprint.sections.jobs import job_problems
+from clusterwright.blueprint.sections.users import user_problems
 from clusterwright.blueprint.sizes import Multiple, Sizes
-from clusterwright.blueprint.users import user_problems
-from clusterwright.blueprint.workloads import Train
+from clusterwright.blueprint.workloads.finetuning import Finetune
+from clusterwright.blueprint.workloads.serving import Serve
+from clusterwright.blueprint.workloads.training import Train
 from clusterwright.catalog.records import Model
 
 _PARALLELISM: Path = ("workload", "parallelism")

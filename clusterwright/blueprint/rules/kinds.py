@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 
-from clusterwright.blueprint.hardware import ResolvedTarget
-from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.reading.problems import Path, Problem
+from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.blueprint.serving import Serve
+from clusterwright.blueprint.workloads.serving import Serve
 from clusterwright.catalog.records import Accelerator, Model
 from clusterwright.errors import EXIT_FACT_MISSING
 

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from clusterwright.blueprint.clouds import PrivateNetwork
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import (
     ApparentPower,
@@ -18,6 +17,7 @@ from clusterwright.blueprint.quantities import (
     Power,
     RackUnits,
 )
+from clusterwright.blueprint.sections.clouds import PrivateNetwork
 
 #: Names of `catalog/cooling.csv` and `catalog/feeds.csv`; a test keeps them the same.
 Cooling = Literal["air", "in-row", "rear-door", "direct-to-chip", "immersion"]

@@ -3,8 +3,8 @@
 import re
 from difflib import get_close_matches
 
-from clusterwright.blueprint.clouds import OFFERED_BY, CloudTarget
-from clusterwright.blueprint.problems import Path, Problem
+from clusterwright.blueprint.reading.problems import Path, Problem
+from clusterwright.blueprint.sections.clouds import OFFERED_BY, CloudTarget
 from clusterwright.catalog.offerings import known_regions, listed_regions, verdict, zone_verdict
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.clouds import CLOUDS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.blueprint import names
-from clusterwright.blueprint.problems import BlueprintError, Position, Problem
+from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem
 from clusterwright.errors import InputError
 from clusterwright.input_files import read_text
 
