@@ -6,22 +6,15 @@ their software is known, says how likely a layout is to fit into the memory of i
 `catalog/calibration_memory.csv`.
 """
 
-import csv
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from clusterwright import assets
-from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FINE, ClusterwrightError
-from clusterwright.evidence.training import validate
 from clusterwright.evidence.training.predictions import RunColumns, columns_of
-from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run, read_measurements
+from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run
+from clusterwright.evidence.training.runs import UNKNOWN as NOT_STATED
 from clusterwright.sizing.columns import Array, Layouts
-from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.hardware.software import FSDP_FROM_STAGE
 from clusterwright.sizing.hardware.training_software import EAGER, PARTLY_FUSED, REMATERIALISED, Software
 from clusterwright.sizing.model import layer_memory
@@ -29,6 +22,7 @@ from clusterwright.sizing.training import memory
 from clusterwright.sizing.training.memory_margin import (
     KNOWN,
     UNKNOWN,
+    Bands,
     fit_probability,
     load_residuals,
     software_class,
@@ -42,7 +36,6 @@ from clusterwright.sizing.training.practice import (
     Practice,
 )
 
-COLUMNS = ("software", "p10", "p50", "p90", "rows", "sources", "from")
 #: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
 #: attention's and the layer's input, 14.5 of 34 bytes per element of Llama 3 (torchtitan's policy).
 KEPT_BY_OPERATION = 0.43
@@ -91,12 +84,12 @@ class MemoryPrediction:
         return None if self.run.memory_bytes is None else self.low_bytes <= self.run.memory_bytes <= self.high_bytes
 
 
-def predict(runs: Sequence[Run], residuals: Mapping[str, Residuals] | None = None) -> list[MemoryPrediction]:
+def predict(runs: Sequence[Run], residuals: Bands | None = None) -> list[MemoryPrediction]:
     """Return the memory of every run.
 
     Args:
         runs: measured runs, with or without a throughput.
-        residuals: ln(measured/predicted) by `KNOWN` and `UNKNOWN` software; the shipped ones if None.
+        residuals: ln(measured/predicted) by `KNOWN` and `UNKNOWN` software and count; the shipped ones if None.
     """
     if not runs:
         return []
@@ -110,10 +103,11 @@ def predict(runs: Sequence[Run], residuals: Mapping[str, Residuals] | None = Non
     found = []
     for index, run in enumerate(runs):
         name = software_class(run.known)
-        band, share = bands[name], LEAN_SHARE[name]
-        fits = fit_probability(float(least[index]), run.device_bytes, band)
-        leaner = fit_probability(float(leanest[index]), run.device_bytes, bands[UNKNOWN])
+        share = LEAN_SHARE[name]
+        fits = fit_probability(float(least[index]), run.device_bytes, bands[name, KNOWN])
+        leaner = fit_probability(float(leanest[index]), run.device_bytes, bands[UNKNOWN, KNOWN])
         fits = (1 - share) * fits + share * max(fits, leaner)
+        band = bands[name, count_class(run.counted)]
         low, middle, high = (float(counted[index] * np.exp(band.at(quantile))) for quantile in (LOW, 0.5, HIGH))
         found.append(
             MemoryPrediction(run=run, predicted_bytes=middle, low_bytes=low, high_bytes=high, fit_probability=fits)
@@ -193,37 +187,9 @@ def _counted_bytes(columns: RunColumns, runs: Sequence[Run], practice: Practice)
     return np.where([count == RESERVED for count in counted], reserved, found)
 
 
-def residuals_of(runs: Sequence[Run]) -> dict[str, Residuals]:
-    """Return the residuals of published peaks by `KNOWN` and `UNKNOWN` software.
-
-    Those of unknown software are of all runs, each predicted as if nothing were known of its software. A source weighs
-    as the square root of its rows.
-    """
-    published = [run for run in runs if run.memory_bytes is not None]
-    some = {
-        KNOWN: [run for run in published if software_class(run.known) == KNOWN],
-        UNKNOWN: [replace(run, known=None) for run in published],
-    }
-    return {name: _quantiles(of) for name, of in some.items() if of}
-
-
-def _quantiles(runs: Sequence[Run]) -> Residuals:
-    errors = raw_errors(runs)
-    rows = Counter(run.source for run in runs)
-    weights = np.array([rows[run.source] ** -0.5 for run in runs])
-    p10, p50, p90 = (validate.weighted_quantile(errors, weights, quantile) for quantile in (LOW, 0.5, HIGH))
-    return Residuals(p10=p10, p50=p50, p90=p90, rows=len(runs))
-
-
-def left_out(runs: Sequence[Run]) -> list[MemoryPrediction]:
-    """Return the memory of every run by the residuals of the runs of other sources."""
-    found = {}
-    shipped = load_residuals()
-    for source in sorted({run.source for run in runs}):
-        residuals = {**shipped, **residuals_of([run for run in runs if run.source != source])}
-        for one in predict([run for run in runs if run.source == source], residuals):
-            found[one.run.id] = one
-    return [found[run.id] for run in runs]
+def count_class(counted: str) -> str:
+    """Return which residuals a peak has: of those of which it is known what they count, or of any."""
+    return UNKNOWN if counted == NOT_STATED else KNOWN
 
 
 def figures(predictions: Iterable[MemoryPrediction]) -> dict[str, float | int | None]:
@@ -254,46 +220,3 @@ def figures(predictions: Iterable[MemoryPrediction]) -> dict[str, float | int | 
 
 #: Fit probabilities below which a layout that ran, and one that ran out of memory, counts as refused.
 RAN_REFUSED_BELOW, OOM_REFUSED_BELOW = 0.05, 0.5
-
-
-def main(paths: Sequence[str]) -> int:
-    """Write `catalog/calibration_memory.csv` from files of measured runs, and print what leaving sources out shows.
-
-    Returns:
-        An exit code.
-    """
-    from clusterwright.catalog.load import load  # noqa: PLC0415 - only the command needs the whole catalogue
-    from clusterwright.evidence.training.nodes import measured_nodes  # noqa: PLC0415
-
-    if not paths:
-        sys.stderr.write("usage: python -m clusterwright.evidence.training.measured_memory RUNS.csv...\n")
-        return EXIT_BAD_INPUT
-    catalogue = load()
-    try:
-        read = [
-            read_measurements(Path(path), measured_nodes(catalogue), catalogue.models.values())[0] for path in paths
-        ]
-    except ClusterwrightError as error:
-        sys.stderr.write(f"{error.message}\n")
-        return error.exit_code
-    # A later file says more of a run that an earlier one has too.
-    runs = list({run.id: run for part in read for run in part}.values())
-    rows = [
-        (name, *(f"{value:.3f}" for value in (band.p10, band.p50, band.p90)), band.rows, len(_sources(runs, name)))
-        for name, band in residuals_of(runs).items()
-    ]
-    with (assets.root() / "catalog" / "calibration_memory.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows((*row, " ".join(Path(path).name for path in paths)) for row in rows)
-    sys.stdout.write(f"sources left out: {figures(left_out(runs))}\n")
-    return EXIT_FINE
-
-
-def _sources(runs: Sequence[Run], name: str) -> set[str]:
-    published = [run for run in runs if run.memory_bytes is not None]
-    return {run.source for run in published if name == UNKNOWN or software_class(run.known) == name}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,8 @@
 """How likely a layout is to fit, and what is left of an accelerator's memory where it has to with a given probability.
 
 ln(measured/predicted) of published peaks (`catalog/calibration_memory.csv`) is taken as two half-normals that meet at
-the median; `docs/accuracy.md` says how they hold on sources that are left out.
+the median; `docs/accuracy.md` says how they hold on publishers that are left out. A GPU has to hold all that its
+driver shows, so that plans take the residuals of peaks of which it is known what they count.
 """
 
 import csv
@@ -17,8 +18,10 @@ from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.hardware.training_software import Software, software_of
 from clusterwright.sizing.records.job import TrainingJob
 
-#: Whether what a run's software keeps is known, as the file calls it.
+#: Whether what a run's software keeps is known, and whether what its peak counts is, as the file calls both.
 KNOWN, UNKNOWN = "known", "unknown"
+#: Residuals by whether the software and the count are known.
+Bands = Mapping[tuple[str, str], Residuals]
 _P10_Z = 1.2815515655446004
 
 
@@ -39,7 +42,7 @@ def residuals_of(job: TrainingJob) -> Residuals:
 def residuals_for(framework: str, precision: str) -> Residuals:
     """Return the residuals of memory under a software's name; an empty one is launched as Megatron-LM."""
     known = not framework or software_class(software_of(framework, precision)) == KNOWN
-    return load_residuals()[KNOWN if known else UNKNOWN]
+    return load_residuals()[KNOWN if known else UNKNOWN, KNOWN]
 
 
 def fit_probability(needed_bytes: float, device_bytes: float, band: Residuals) -> float:
@@ -63,8 +66,8 @@ def margin(job: TrainingJob) -> float:
 
 
 @cache
-def load_residuals() -> Mapping[str, Residuals]:
-    """Return the shipped residuals of memory by `KNOWN` and `UNKNOWN` software.
+def load_residuals() -> Bands:
+    """Return the shipped residuals of memory by `KNOWN` and `UNKNOWN` software and count.
 
     Raises:
         ClusterwrightError: the file cannot be read.
@@ -73,7 +76,7 @@ def load_residuals() -> Mapping[str, Residuals]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return {
-                row["software"]: Residuals(
+                (row["software"], row["count"]): Residuals(
                     p10=float(row["p10"]), p50=float(row["p50"]), p90=float(row["p90"]), rows=int(row["rows"])
                 )
                 for row in csv.DictReader(file)
