@@ -24,8 +24,8 @@ GRANT = "azure-native:authorization:RoleAssignment"
 
 KEPT = {
     "azure-native:resources:ResourceGroup": 1,
-    VAULT: 2,
-    "azure-native:keyvault:Key": 1,
+    VAULT: 3,
+    "azure-native:keyvault:Key": 2,
     ACCOUNT: 1,
     "azure-native:storage:BlobContainer": 1,
     FILE_SYSTEM: 1,
@@ -215,6 +215,17 @@ def _data(record: Record) -> Iterator[Problem]:
         properties = one.inputs["properties"]
         if not (properties.get("enablePurgeProtection") and properties.get("enableRbacAuthorization")):
             yield Problem(id="AZ052", resource=one.name, message="a key can be lost")
+        # Azure Managed Lustre reads no key from a vault whose public access is off.
+        door = "Enabled" if one.name.startswith("lv") else "Disabled"
+        if properties.get("publicNetworkAccess") != door:
+            yield Problem(id="AZ066", resource=one.name, message=f"public access is not {door}")
+    for one in record.of("azure-native:storagecache:AmlFilesystem"):
+        settings = one.inputs.get("encryptionSettings") or {}
+        if not (settings.get("keyEncryptionKey") or {}).get("keyUrl"):
+            yield Problem(id="AZ065", resource=one.name, message="is not encrypted with a key of the project")
+    for one in record.of("azure-native:keyvault:Key"):
+        if one.name.endswith("-lustre-key") and one.inputs["properties"].get("keySize") != 2048:
+            yield Problem(id="AZ067", resource=one.name, message="Lustre takes RSA keys of 2048 bit alone")
     for one in record.of(GRANT):
         role = str(one.inputs.get("roleDefinitionId")).rpartition("/")[2]
         scope = str(one.inputs.get("scope"))

@@ -14,7 +14,12 @@ _AZURE = "azure-native:"
 _GLOBAL = ("PrivateZone", "VirtualNetworkLink", "ActionGroup", "ActivityLogAlert")
 #: Types of the foundation that lie in the locked group of the data, by the last part of their token.
 _DATA = ("Vault", "Key", "DiskEncryptionSet", "BlobContainer", "BlobServiceProperties", "AmlFilesystem")
-_IN_DATA_BY_NAME = ("stsmall", "small-storage")
+#: A subnet has the file system's name too, and is the network's.
+_IN_DATA_BY_NAME = (
+    ("StorageAccount", "stsmall"),
+    ("UserAssignedIdentity", "small-storage"),
+    ("UserAssignedIdentity", "small-lustre"),
+)
 #: Property -> type that it names.
 _PARENTS = {
     "virtualNetworkName": "network:VirtualNetwork",
@@ -145,7 +150,7 @@ def _place(one: Resource, location: str) -> Iterator[Problem]:
         return
     layer = re.search(r"azure-gpu-(foundation|cluster|nodes)", one.urn)
     own = "network" if layer is None or layer[1] == "foundation" else layer[1]
-    if own == "network" and (kind in _DATA or one.name in _IN_DATA_BY_NAME):
+    if own == "network" and (kind in _DATA or (kind, one.name) in _IN_DATA_BY_NAME):
         own = "data"
     if group != f"small-{own}":
         yield Problem(id="AZ094", resource=one.name, message=f"is in resource group {group}, not in small-{own}")

@@ -25,8 +25,8 @@ _PRIVATE = {
     "azure-native:storage:StorageAccount": "blob",
     DATABASE: "mysqlServer",
 }
-#: Closed to everybody but Azure's own flow logs, so nothing in the network needs to reach it.
-_FOR_AZURE_ALONE = "flsmall"
+#: Closed to everybody but Azure's own flow logs and Lustre, so nothing in the network needs to reach them.
+_FOR_AZURE_ALONE = ("flsmall", "lvsmall")
 _AUDITED = ("azure-native:keyvault:Vault", DATABASE)
 _SECRETS_OFFICER = "b86a8fe4-44ce-4948-aee5-eccb2c155cd7"
 _SECRETS_USER = "4633458b-17de-408a-b874-0445c86b69e6"
@@ -73,7 +73,7 @@ def _endpoints(record: Record) -> Iterator[Problem]:
     named = {str(one.inputs["privateEndpointName"]) for one in record.of(NAMES)}
     for kind, service in _PRIVATE.items():
         for one in record.of(kind):
-            if one.name == _FOR_AZURE_ALONE:
+            if one.name in _FOR_AZURE_ALONE:
                 continue
             endpoint = next((found for target, found in led_to.items() if target.endswith(f"/{one.name}")), None)
             if endpoint is None or endpoint[1] != service:

@@ -7,6 +7,7 @@ from gpu_cluster.addresses import node_addresses
 from gpu_cluster.alerts import Alerts, AlertsArgs
 from gpu_cluster.bastion import Bastion, BastionArgs
 from gpu_cluster.file_system import FileSystem, FileSystemArgs
+from gpu_cluster.file_system_key import FileSystemKey, FileSystemKeyArgs
 from gpu_cluster.identity_record import record_identity
 from gpu_cluster.keys import Keys, KeysArgs
 from gpu_cluster.logs import FlowLogs, FlowLogsArgs, Logs, LogsArgs
@@ -111,6 +112,19 @@ store = ObjectStore(
     ),
     in_azure,
 )
+file_system_key = None
+if settings.shared_storage.customer_key:
+    file_system_key = FileSystemKey(
+        name,
+        FileSystemKeyArgs(
+            resource_group_name=groups.data,
+            location=location,
+            tenant_id=client.tenant_id,
+            subscription_id=client.subscription_id,
+            tags=tags,
+        ),
+        in_azure,
+    )
 file_system = FileSystem(
     name,
     FileSystemArgs(
@@ -121,6 +135,7 @@ file_system = FileSystem(
         subnet_id=lustre_subnet_id,
         shared_storage=settings.shared_storage,
         store=store,
+        key=file_system_key,
         tags=tags,
     ),
     in_azure,
@@ -141,7 +156,7 @@ logs = Logs(
     LogsArgs(
         resource_group_name=groups.network,
         location=location,
-        audited=keys.vault_ids,
+        audited={**keys.vault_ids, **({"lustre": file_system_key.vault_id} if file_system_key else {})},
         retention_days=settings.log_retention_days,
         tags=tags,
     ),
@@ -182,7 +197,7 @@ lock(
     f"{name}-data-lock",
     scope=groups.data_id,
     notes="Data sets, checkpoints and keys of the cluster. Remove this lock only to delete them for good.",
-    after=[keys, store, file_system, roles, logs],
+    after=[keys, store, *([file_system_key] if file_system_key else []), file_system, roles, logs],
     parent=groups,
 )
 

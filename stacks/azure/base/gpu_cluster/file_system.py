@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import storagecache
 
+from gpu_cluster.file_system_key import FileSystemKey
 from gpu_cluster.object_store import ObjectStore
 from gpu_cluster.roles import BuiltinRole, grant
 from gpu_cluster.shared_storage import SharedStorage
@@ -13,7 +14,11 @@ from gpu_cluster.shared_storage import SharedStorage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystemArgs:
-    """Where the file system is and what it is filled from."""
+    """Where the file system is, what encrypts it and what it is filled from.
+
+    Attributes:
+        key: None for Azure's own keys.
+    """
 
     resource_group_name: pulumi.Input[str]
     location: str
@@ -22,11 +27,12 @@ class FileSystemArgs:
     subnet_id: pulumi.Input[str]
     shared_storage: SharedStorage
     store: ObjectStore
+    key: FileSystemKey | None
     tags: Mapping[str, str]
 
 
 class FileSystem(pulumi.ComponentResource):
-    """Azure Managed Lustre. Size, throughput and import are fixed at creation; Azure's own keys encrypt it."""
+    """Azure Managed Lustre. Size, throughput, import and whose key encrypts it are fixed at creation."""
 
     file_system_id: pulumi.Output[str]
     mount_source: pulumi.Output[str]
@@ -50,8 +56,13 @@ class FileSystem(pulumi.ComponentResource):
                 time_of_day_utc=shared.maintenance_time_utc,
             ),
             hsm=hsm,
+            identity=_identity(args.key),
+            encryption_settings=_encryption(args.key),
             tags=args.tags,
-            opts=pulumi.ResourceOptions(parent=self, protect=True, depends_on=grants),
+            # Azure refuses a file system whose identity cannot use the key.
+            opts=pulumi.ResourceOptions(
+                parent=self, protect=True, depends_on=[*grants, *([args.key.key_grant] if args.key else [])]
+            ),
         )
         self.file_system_id = made.id
         # The mount name is the same on every file system: Microsoft, "Connect clients to an Azure Managed Lustre file
@@ -83,3 +94,21 @@ class FileSystem(pulumi.ComponentResource):
             import_prefixes_initial=[shared.import_prefix],
         )
         return storagecache.AmlFilesystemHsmArgs(settings=settings), grants
+
+
+def _identity(key: FileSystemKey | None) -> storagecache.AmlFilesystemIdentityArgs | None:
+    if key is None:
+        return None
+    return storagecache.AmlFilesystemIdentityArgs(
+        type=storagecache.AmlFilesystemIdentityType.USER_ASSIGNED, user_assigned_identities=[key.identity_id]
+    )
+
+
+def _encryption(key: FileSystemKey | None) -> storagecache.AmlFilesystemEncryptionSettingsArgs | None:
+    if key is None:
+        return None
+    return storagecache.AmlFilesystemEncryptionSettingsArgs(
+        key_encryption_key=storagecache.KeyVaultKeyReferenceArgs(
+            key_url=key.key_url, source_vault=storagecache.KeyVaultKeyReferenceSourceVaultArgs(id=key.vault_id)
+        )
+    )

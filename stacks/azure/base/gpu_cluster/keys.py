@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 import pulumi
 from pulumi_azure_native import compute, keyvault
@@ -13,6 +14,58 @@ from gpu_cluster.roles import BuiltinRole, grant
 SECRET_NAME = "munge-key"  # noqa: S105 -- the name of the secret; its value is made by the controller
 # Days in which a deleted key can be brought back: the most, since losing it loses the data.
 _RETENTION_DAYS = 90
+
+
+class Door(Enum):
+    """What reaches a vault besides private endpoints; either way Azure's own services pass, and no address does."""
+
+    PRIVATE = "Disabled"
+    # Azure Managed Lustre asks for a vault whose public access is on. Addresses are denied, and none is listed.
+    AZURE_SERVICES = "Enabled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyVaultArgs:
+    """Where a vault is and what reaches it."""
+
+    resource_group_name: pulumi.Input[str]
+    location: str
+    tenant_id: str
+    door: Door
+    tags: Mapping[str, str]
+
+
+def key_vault(purpose: str, name: str, args: KeyVaultArgs, opts: pulumi.ResourceOptions) -> keyvault.Vault:
+    """Make a vault that decides by roles and cannot be purged.
+
+    Args:
+        purpose: two letters, the first of the vault's name.
+        name: of the cluster.
+        args: where it is and what reaches it.
+        opts: whose part it is.
+    """
+    return keyvault.Vault(
+        # Names of vaults are global and at most 24 characters, 8 of them random.
+        f"{purpose}{name.replace('-', '')[:13]}",
+        resource_group_name=args.resource_group_name,
+        location=args.location,
+        properties=keyvault.VaultPropertiesArgs(
+            tenant_id=args.tenant_id,
+            sku=keyvault.SkuArgs(family=keyvault.SkuFamily.A, name=keyvault.SkuName.STANDARD),
+            enable_rbac_authorization=True,
+            enable_soft_delete=True,
+            soft_delete_retention_in_days=_RETENTION_DAYS,
+            enable_purge_protection=True,
+            public_network_access=args.door.value,
+            # Disks and storage read the key through Azure's own services, past the closed door.
+            network_acls=keyvault.NetworkRuleSetArgs(
+                default_action=keyvault.NetworkRuleAction.DENY,
+                bypass=keyvault.NetworkRuleBypassOptions.AZURE_SERVICES,
+            ),
+        ),
+        tags=args.tags if args.door is Door.PRIVATE else {**args.tags, "opened-for": "lustre"},
+        opts=opts,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +105,6 @@ class Keys(pulumi.ComponentResource):
         super().__init__("gpucluster:azure:Keys", name, {}, opts)
         self._name = name
         self._args = args
-        # Names of vaults are global and at most 24 characters, 8 of them random.
-        self._short_name = name.replace("-", "")[:13]
         vault_ids: dict[str, pulumi.Output[str]] = {}
         if args.existing:
             self.vault_id = pulumi.Output.from_input(args.existing.vault_id)
@@ -94,26 +145,18 @@ class Keys(pulumi.ComponentResource):
         return pulumi.ResourceOptions(parent=self, protect=True)
 
     def _vault(self, purpose: str) -> keyvault.Vault:
-        return keyvault.Vault(
-            f"{purpose}{self._short_name}",
-            resource_group_name=self._args.resource_group_name,
-            location=self._args.location,
-            properties=keyvault.VaultPropertiesArgs(
-                tenant_id=self._args.tenant_id,
-                sku=keyvault.SkuArgs(family=keyvault.SkuFamily.A, name=keyvault.SkuName.STANDARD),
-                enable_rbac_authorization=True,
-                enable_soft_delete=True,
-                soft_delete_retention_in_days=_RETENTION_DAYS,
-                enable_purge_protection=True,
-                public_network_access="Disabled",
-                # Disks and storage read the key through Azure's own services, past the closed door.
-                network_acls=keyvault.NetworkRuleSetArgs(
-                    default_action=keyvault.NetworkRuleAction.DENY,
-                    bypass=keyvault.NetworkRuleBypassOptions.AZURE_SERVICES,
-                ),
+        args = self._args
+        return key_vault(
+            purpose,
+            self._name,
+            KeyVaultArgs(
+                resource_group_name=args.resource_group_name,
+                location=args.location,
+                tenant_id=args.tenant_id,
+                door=Door.PRIVATE,
+                tags=args.tags,
             ),
-            tags=self._args.tags,
-            opts=self._kept(),
+            self._kept(),
         )
 
     def _endpoint(self, purpose: str, vault_id: pulumi.Input[str]) -> None:

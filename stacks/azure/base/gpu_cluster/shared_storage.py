@@ -13,7 +13,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedStorage:
-    """The Azure Managed Lustre file system."""
+    """The Azure Managed Lustre file system; `customer_key` is whether a key of the project encrypts it."""
 
     capacity_tib: int
     throughput_mb_per_s_per_tib: int
@@ -22,6 +22,7 @@ class SharedStorage:
     maintenance_time_utc: str
     hydrate_from_bucket: bool
     import_prefix: str
+    customer_key: bool
     hpc_cache_principal_id: str
 
 
@@ -30,7 +31,7 @@ def shared_storage(values: Values) -> SharedStorage:
     fields = values.section("sharedStorage")
     fields.refuse_unknown((
         "capacityTib", "throughputMbPerSPerTib", "mountPath", "maintenanceDay", "maintenanceTimeUtc",
-        "hydrateFromBucket", "importPrefix", "hpcCachePrincipalId",
+        "hydrateFromBucket", "importPrefix", "hpcCachePrincipalId", "customerKey",
     ))  # fmt: skip
     tier = fields.whole("throughputMbPerSPerTib", 1, 10_000)
     if tier not in LUSTRE_CAPACITY_TIB:
@@ -55,6 +56,7 @@ def shared_storage(values: Values) -> SharedStorage:
         ),
         hydrate_from_bucket=hydrate,
         import_prefix=fields.text("importPrefix", r"/[A-Za-z0-9._/-]*", "a prefix that starts with /", "/"),
+        customer_key=fields.flag("customerKey", default=True),
         hpc_cache_principal_id=principal,
     )
 

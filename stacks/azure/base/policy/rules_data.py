@@ -40,7 +40,18 @@ def _closed_vaults(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     ]
     if mapping(properties.get("networkAcls")).get("defaultAction") == "Allow":
         found.append("lets every network in: set networkAcls.defaultAction to Deny")
-    return [*found, *([] if properties.get("publicNetworkAccess") == "Disabled" else ["takes public traffic"])]
+    return [*found, *([] if _lets_nobody_in(inputs) else ["takes public traffic"])]
+
+
+def _lets_nobody_in(inputs: Mapping[str, Any]) -> bool:
+    """Tell whether no address reaches a vault; Azure Managed Lustre asks for one whose public access is on."""
+    properties = mapping(inputs.get("properties"))
+    if properties.get("publicNetworkAccess") == "Disabled":
+        return True
+    rules = mapping(properties.get("networkAcls"))
+    listed = rules.get("ipRules") or rules.get("virtualNetworkRules")
+    is_for_lustre = mapping(inputs.get("tags")).get("opened-for") == "lustre"
+    return is_for_lustre and rules.get("defaultAction") == "Deny" and not listed
 
 
 def _closed_containers(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:

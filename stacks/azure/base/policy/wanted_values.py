@@ -114,6 +114,14 @@ VALUES: tuple[Wanted, ...] = (
         pattern="false",
         message="allowSharedKeyAccess is {value}: whoever has the key has everything",
     ),
+    Wanted(
+        name="own-key-on-lustre",
+        description="The parallel file system is encrypted with a key of the project, which can be withdrawn.",
+        type="azure-native:storagecache:AmlFilesystem",
+        path="encryptionSettings.keyEncryptionKey.keyUrl",
+        pattern=".+",
+        message="keyEncryptionKey is {value}: Azure's own keys encrypt Lustre, and creation alone can change that",
+    ),
     *(
         Wanted(
             name="database-over-tls",

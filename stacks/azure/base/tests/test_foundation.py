@@ -100,7 +100,9 @@ def test_vaults_are_closed(run: Run) -> None:
     """Vaults take no public traffic, decide by roles, and cannot be purged."""
     for vault in run("foundation").of("Vault"):
         properties = vault.inputs["properties"]
-        assert properties["publicNetworkAccess"] == "Disabled"
+        # Azure Managed Lustre reads no key from a vault whose public access is off.
+        is_of_lustre = vault.name == "lvgpt3"
+        assert properties["publicNetworkAccess"] == ("Enabled" if is_of_lustre else "Disabled")
         assert properties["networkAcls"] == {"bypass": "AzureServices", "defaultAction": "Deny"}
         assert properties["enableRbacAuthorization"] is True
         assert properties["enablePurgeProtection"] is True
@@ -135,6 +137,36 @@ def test_file_system(run: Run, tier: int, capacity_tib: int) -> None:
     assert lustre.inputs["storageCapacityTiB"] == capacity_tib
     assert lustre.inputs["maintenanceWindow"] == {"dayOfWeek": "Sunday", "timeOfDayUTC": "02:00"}
     assert "hsm" not in lustre.inputs
+
+
+def test_file_system_key(run: Run) -> None:
+    """Lustre has an RSA key of 2048 bit, an identity that may use that key alone, and waits for the grant."""
+    program = run("foundation")
+    (lustre,) = program.of("AmlFilesystem")
+    key, grant = program.one("Key", "lustre-key"), program.one("RoleAssignment", "lustre-key")
+    assert key.inputs["properties"] == {"keySize": 2048, "kty": "RSA"}
+    assert key.protect
+    reference = lustre.inputs["encryptionSettings"]["keyEncryptionKey"]
+    assert reference["keyUrl"].endswith("/gpt3-lustre-key/0001")
+    assert reference["sourceVault"]["id"].endswith("/lvgpt3")
+    identity = lustre.inputs["identity"]
+    assert identity["type"] == "UserAssigned"
+    assert [one.rpartition("/")[2] for one in identity["userAssignedIdentities"]] == ["gpt3-lustre"]
+    assert grant.inputs["principalId"] == "principal-gpt3-lustre"
+    assert grant.inputs["roleDefinitionId"].endswith("/e147488a-f6f5-4113-8e2d-b22465e65bf6")
+    assert grant.inputs["scope"].endswith("/gpt3-lustre-key")
+    assert grant.urn in lustre.dependencies
+    assert {one.name for one in program.of("DiagnosticSetting")} >= {"gpt3-lustre-audit"}
+
+
+def test_file_system_without_a_key(run: Run) -> None:
+    """A file system that Azure's own keys encrypt already stays so: neither vault nor key is made for it."""
+    program = run("foundation", sharedStorage={"customerKey": False})
+    (lustre,) = program.of("AmlFilesystem")
+    assert "encryptionSettings" not in lustre.inputs
+    assert "identity" not in lustre.inputs
+    assert [one.name for one in program.of("Vault")] == ["kvgpt3", "svgpt3"]
+    assert [one.name for one in program.of("Key")] == ["gpt3-key"]
 
 
 def test_hydration(run: Run) -> None:
@@ -241,7 +273,7 @@ def test_audit_logs(run: Run) -> None:
     """Who used a key or read the secret is on record."""
     program = run("foundation", logRetentionDays=365)
     audited = {setting.inputs["resourceUri"].rpartition("/")[2] for setting in program.of("DiagnosticSetting")}
-    assert audited == {"kvgpt3", "svgpt3"}
+    assert audited == {"kvgpt3", "svgpt3", "lvgpt3"}
     (workspace,) = program.of("Workspace")
     assert workspace.inputs["retentionInDays"] == 365
     assert workspace.inputs["features"] == {"disableLocalAuth": True}
@@ -313,10 +345,10 @@ def test_existing_network_is_looked_at(change: dict[str, str], part: str) -> Non
 
 
 def test_existing_key(run: Run) -> None:
-    """A key that exists encrypts disks and object store; the cluster makes no key and only the secret's vault."""
+    """A key that exists encrypts disks and object store; the cluster makes Lustre's key and the secret's vault alone."""
     program = run("foundation", existingNetwork=THEIR_KEY)
-    assert program.of("Key") == []
-    assert [vault.name for vault in program.of("Vault")] == ["svgpt3"]
+    assert [key.name for key in program.of("Key")] == ["gpt3-lustre-key"]
+    assert [vault.name for vault in program.of("Vault")] == ["lvgpt3", "svgpt3"]
     assert program.one("DiskEncryptionSet").inputs["activeKey"] == {
         "keyUrl": THEIR_KEY["keyUrl"],
         "sourceVault": {"id": THEIR_KEY["keyVaultId"]},

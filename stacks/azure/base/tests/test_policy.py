@@ -72,6 +72,18 @@ VAULT = {
     "properties": {"enablePurgeProtection": True, "enableRbacAuthorization": True, "publicNetworkAccess": "Disabled"},
     "tags": SET["tags"],
 }
+LUSTRE_VAULT: dict[str, Any] = {
+    "properties": {
+        **VAULT["properties"],
+        "publicNetworkAccess": "Enabled",
+        "networkAcls": {"defaultAction": "Deny", "bypass": "AzureServices"},
+    },
+    "tags": {**SET["tags"], "opened-for": "lustre"},
+}
+LUSTRE: dict[str, Any] = {
+    "encryptionSettings": {"keyEncryptionKey": {"keyUrl": "https://v.vault.azure.net/keys/k/0001"}},
+    "tags": SET["tags"],
+}
 DATABASE = {
     "network": {"publicNetworkAccess": "Disabled"}, "dataEncryption": {"type": "AzureKeyVault"}, "tags": SET["tags"],
 }  # fmt: skip
@@ -184,6 +196,28 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
     ("azure-native:keyvault:Vault", without("properties.enablePurgeProtection", VAULT), "can be purged"),
     ("azure-native:keyvault:Vault", without("properties.enableRbacAuthorization", VAULT), "access policies"),
     ("azure-native:keyvault:Vault", without("properties.publicNetworkAccess", VAULT), "takes public traffic"),
+    ("azure-native:keyvault:Vault", {**LUSTRE_VAULT, "tags": SET["tags"]}, "closed-vaults: takes public traffic"),
+    (
+        "azure-native:keyvault:Vault",
+        without("properties.networkAcls.defaultAction", LUSTRE_VAULT),
+        "closed-vaults: takes public traffic",
+    ),
+    (
+        "azure-native:keyvault:Vault",
+        {
+            **LUSTRE_VAULT,
+            "properties": {
+                **LUSTRE_VAULT["properties"],
+                "networkAcls": {"defaultAction": "Deny", "ipRules": [{"value": "0.0.0.0/0"}]},
+            },
+        },
+        "closed-vaults: takes public traffic",
+    ),
+    (
+        "azure-native:storagecache:AmlFilesystem",
+        without("encryptionSettings", LUSTRE),
+        "own-key-on-lustre: keyEncryptionKey is left out",
+    ),
     ("azure-native:dbformysql:Server", without("network", DATABASE), "closed-databases: takes public traffic"),
     ("azure-native:dbformysql:Server", without("dataEncryption", DATABASE), "not encrypted with the cluster's key"),
     ("azure-native:authorization:ManagementLockByScope", {"level": "ReadOnly"}, "locks-forbid-deletion"),
@@ -290,6 +324,8 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("azure-native:containerservice:AgentPool", {**POOL, "enableAutoScaling": False}),
     ("azure-native:storage:StorageAccount", ACCOUNT),
     ("azure-native:keyvault:Vault", VAULT),
+    ("azure-native:keyvault:Vault", LUSTRE_VAULT),
+    ("azure-native:storagecache:AmlFilesystem", LUSTRE),
     ("azure-native:dbformysql:Server", DATABASE),
     ("azure-native:network:Subnet", SUBNET),
     ("azure-native:authorization:RoleAssignment", GRANT),

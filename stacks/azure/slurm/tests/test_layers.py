@@ -140,6 +140,7 @@ def test_tags_everywhere(program: Program) -> None:
     for resource in azure(program):
         if resource.type.rpartition(":")[2] not in UNTAGGED:
             tags = {key: value for key, value in resource.inputs["tags"].items() if key != "expires-at"}
+            assert tags.pop("opened-for", None) == ("lustre" if resource.name == "lvgpt3" else None)
             assert tags == {
                 "gpu-cluster": "gpt3",
                 "layer": resource.layer,
@@ -181,6 +182,7 @@ def test_grants_are_on_single_resources(program: Program) -> None:
         "principal-gpt3-accounting": {f"{encryption} gpt3-key"},
         "principal-gpt3-flow-logs": {f"{blobs} flgpt3"},
         "principal-gpt3-storage": {f"{encryption} gpt3-key"},
+        "principal-gpt3-lustre": {f"{encryption} gpt3-lustre-key"},
         "disks-principal": {f"{encryption} gpt3-key"},
     }
 
@@ -213,7 +215,8 @@ def test_data_is_kept(program: Program) -> None:
     """Whatever holds data or keys is protected, in the foundation, and apart from the groups of the other layers."""
     assert {resource.layer for resource in azure(program) if resource.protect} == {"foundation"}
     kept = {resource.name for resource in azure(program) if resource.protect}
-    assert kept == {"gpt3-data", "kvgpt3", "svgpt3", "gpt3-key", "stgpt3", "gpt3-lustre"}
+    keys = {"kvgpt3", "svgpt3", "lvgpt3", "gpt3-key", "gpt3-lustre-key"}
+    assert kept == {"gpt3-data", "stgpt3", "gpt3-lustre", *keys}
     for kind in ("Vault", "AmlFilesystem", "DiskEncryptionSet"):
         assert {resource.inputs["resourceGroupName"] for resource in program.of(kind)} == {"gpt3-data"}
     assert program.one("StorageAccount", "stgpt3").inputs["resourceGroupName"] == "gpt3-data"
