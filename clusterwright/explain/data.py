@@ -3,6 +3,7 @@
 from clusterwright import units
 from clusterwright.explain.records import Explanation, Input
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.sizing.feeding.loading import Preparation, late_s, prepared_ahead_s
 from clusterwright.units import percent
 
 _SIZING = "clusterwright/sizing/feeding/loading.py"
@@ -26,15 +27,15 @@ def _seconds(value: float | None) -> str:
 def _waiting(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     feed, step = option.data, option.step
     without = step.total_s - step.data_loading_s
-    parts = (feed.workers_s, feed.node_s or 0.0, feed.shared_s or 0.0)
+    parts = Preparation(workers_s=feed.workers_s, node_s=feed.node_s or 0.0, shared_s=feed.shared_s or 0.0)
     ahead = feed.workers > 0 and feed.prefetch_batches > 0
-    prepare = max(parts) if ahead else parts[0] + max(parts[1:])
-    ready = min(feed.pause_s, feed.ready_share * prepare)
+    prepare = float(parts.total_s(ahead=ahead))
+    ready = float(prepared_ahead_s(prepare, feed.pause_s, feed.ready_share))
     rule = "all of the preparation, since nothing is prepared while the step before runs"
-    line = f"{parts[0]:.5f} + max({parts[1]:.5f}, {parts[2]:.5f}) = {feed.stall_s:.5f} s"
+    line = f"{parts.workers_s:.5f} + max({parts.node_s:.5f}, {parts.shared_s:.5f}) = {prepare:.5f} s"
     if ahead:
-        rule = "max(0, preparation - (step - pause) - what is made ready in the pause)"
-        line = f"max(0, {prepare:.5f} - ({without:.5f} - {feed.pause_s:.5f}) - {ready:.5f}) = {feed.stall_s:.5f} s"
+        late = late_s.record(prepare_s=prepare, step_s=without, pause_s=feed.pause_s, ready_s=ready)
+        rule, line = late.rule, f"{late.filled} = {late.result:.5f} s"
     share = f"{plan.workload.global_batch_sequences:,} samples / {option.layout.dp:,} ranks"
     return Explanation(
         number="data_loading",

@@ -3,8 +3,11 @@
 from clusterwright import units
 from clusterwright.explain.records import Explanation, Input
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.sizing.reliability.goodput import productive_fraction
 from clusterwright.units import percent
 
+#: Of the inputs of a cycle.
+_ORIGINS = {"interval_s": "explain checkpoint", "write_s": "explain checkpoint: training waits"}
 _NUMBERS = "catalog/calibration.csv, or the blueprint's section reliability"
 
 
@@ -13,66 +16,53 @@ def failure_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explana
     return _goodput(option), _checkpoint(plan, option), _retention(option)
 
 
-def _share(*, work: float, write: float, between: float, restart: float, lag: float) -> str:
-    """Return Daly's productive share with its numbers; restart and lag are lost with each interruption."""
-    cycle = f"({work:.3f} + {write:.3f})"
-    passes = f"exp(-({cycle} + {restart:.2f} + {lag:.2f}) / {between:.2f})"
-    return f"{work:.3f} / {between:.2f} × {passes} / (1 - exp(-{cycle} / {between:.2f}))"
-
-
 def _goodput(option: TrainingOption) -> Explanation:
     entry = option.failures
-    between, interval, write = (
-        entry.mean_time_between_interruptions_s,
-        entry.checkpoint_interval_s,
-        entry.checkpoint_write_s,
+    between = entry.mean_time_between_interruptions_s
+    frequent = productive_fraction.record(
+        write_s=entry.checkpoint_write_s,
+        interval_s=entry.checkpoint_interval_s,
+        interruption_s=between / entry.recovered_share,
+        restart_s=entry.restart_s + entry.checkpoint_lag_s,
     )
-    numbers = _share(
-        work=interval,
-        write=write,
-        between=between / entry.recovered_share,
-        restart=entry.restart_s,
-        lag=entry.checkpoint_lag_s,
-    )
+    numbers, result = frequent.filled, frequent.result
     if entry.flush_s is not None:
-        numbers += " × " + _share(
-            work=entry.flush_s,
-            write=0.0,
-            between=between / (1 - entry.recovered_share),
-            restart=entry.restart_s,
-            lag=entry.flush_s,
+        rare = productive_fraction.record(
+            write_s=0.0,
+            interval_s=entry.flush_s,
+            interruption_s=between / (1 - entry.recovered_share),
+            restart_s=entry.restart_s + entry.flush_s,
         )
+        numbers, result = f"{numbers} × {rare.filled}", result * rare.result
     if entry.wait_for_node_s:
         numbers += f" / (1 + {entry.wait_for_node_s:.3f} / {between:.2f})"
+        result /= 1 + entry.wait_for_node_s / between
     return Explanation(
         number="goodput",
         title="productive share of calendar time",
         value=f"{option.goodput:.4f}",
-        equation=(
-            (
-                "interval / between × exp(-(interval + write + restart + lag) / between)"
-                " / (1 - exp(-(interval + write) / between)) / (1 + wait / between)"
-            ),
-            f"{numbers} = {option.goodput:.6f}",
-        ),
+        equation=(f"{frequent.rule} / (1 + wait / between)", f"{numbers} = {result:.6f}"),
         inputs=(
-            Input(name="interval", value=f"{interval:.3f} s", source="explain checkpoint"),
-            Input(name="write", value=f"{write:.3f} s", source="explain checkpoint: training waits"),
-            Input(name="lag", value=f"{entry.checkpoint_lag_s:.2f} s", source="explain checkpoint: until restorable"),
+            *(
+                Input(name=term.words, value=frequent.text(argument), source=_ORIGINS[argument])
+                for argument, term in frequent.terms.items()
+                if argument in _ORIGINS
+            ),
             Input(
                 name="restart",
-                value=f"{entry.restart_s:.2f} s, {entry.detection_s:.0f} s of them until it is noticed",
-                source=_NUMBERS,
+                value=f"{entry.restart_s:.2f} + {entry.checkpoint_lag_s:.2f} = {frequent.text('restart_s')}, "
+                f"{entry.detection_s:.0f} s of them until it is noticed",
+                source=f"time of a restart, {_NUMBERS}, and until a checkpoint can be restored",
             ),
             Input(
                 name="between",
-                value=f"{between / entry.recovered_share:.2f} s between interruptions",
+                value=f"{frequent.text('interruption_s')} between interruptions",
                 source=f"{option.training_nodes:,} nodes × failures of a node + failures of a job, {_NUMBERS}",
             ),
             *_spares(option),
         ),
         sources=(
-            "Daly 2006, complete model: a cycle of work and write has to pass undisturbed, and so has a restart",
+            frequent.source,
             "rates: Llama 3 (arXiv 2407.21783, 3.3.4); Kokolis et al. (arXiv 2410.21680); MegaScale (arXiv 2402.15627)",
         ),
     )

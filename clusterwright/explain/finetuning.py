@@ -1,6 +1,6 @@
 """How a fine-tuning run was sized: weights that are trained, memory and its fit, rate, time, nodes, what it leaves."""
 
-from clusterwright.explain.records import Explanation, Input, Names, exact, total
+from clusterwright.explain.records import Explanation, Input, Names, exact, explained, total
 from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
 from clusterwright.plan.text.finetuning import (
     MEMORY_TERMS,
@@ -11,6 +11,7 @@ from clusterwright.plan.text.finetuning import (
 )
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import probability_text
+from clusterwright.sizing.reliability.goodput import run_days
 from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/finetuning_bands.csv; docs/finetuning-accuracy.md"
@@ -142,24 +143,25 @@ def _rate(option: FinetuningOption) -> Explanation:
 
 
 def _days(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
-    seconds = option.train_s.value
     hours = option.calendar_days * 24
-    return Explanation(
+    recorded = run_days.record(
+        steps=option.steps, step_s=option.step_s, productive=option.goodput, startup_s=option.start_s
+    )
+    return explained(
+        recorded,
         number="calendar_days",
         title="time of a run",
         value=f"{hours:.2f} hours ({option.calendar_days_low * 24:.2f} to {option.calendar_days_high * 24:.2f})",
-        equation=(
-            "start + updates × seconds of one / goodput",
-            (
-                f"({option.start_s:,.0f} s + {option.steps:,} × {option.step_s:.4f} s / {option.goodput:.5f}) / 3600 = "
-                f"{(option.start_s + seconds / option.goodput) / 3600:.2f} hours"
-            ),
-        ),
-        inputs=(
+        result="{:.5f} days",
+        held=option.calendar_days,
+        origins={
+            "steps": f"{step_text(option)}: sequences / workload.global_batch, rounded up",
+            "step_s": "tokens of an update / explain tokens_per_s",
+            "productive": "failures and checkpoints, docs/reliability.md",
+            "startup_s": "reliability.restart, or catalog/calibration.csv",
+        },
+        more=(
             _input("tokens of a run", f"{plan.workload.tokens:,.0f}", "workload.data"),
-            _input("updates", step_text(option), "sequences / workload.global_batch, rounded up"),
-            _input("start", f"{option.start_s:.0f} s", "reliability.restart, or catalog/calibration.csv"),
-            _input("goodput", f"{option.goodput:.5f}", "failures and checkpoints, docs/reliability.md"),
             _input("high end", f"{percent(plan.goals.confidence)} confidence", "goals.confidence; " + _BANDS),
         ),
         sources=(option.level_text,),

@@ -1,6 +1,5 @@
 """Explanations of the dollars: totals as sums of what the cash flow holds, and every price with source and day."""
 
-import math
 from collections import defaultdict
 
 from clusterwright.explain.records import Explanation, Input, exact, total
@@ -9,24 +8,25 @@ from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import amount_text
 from clusterwright.plan.work import reference_target, run_hours
 from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CashFlowRow, CategoryCost, PricedLine
+from clusterwright.tco.records import CashFlowRow, CategoryCost, PresentYear, PricedLine
 from clusterwright.units import percent
 
 _SOURCES = ("docs/tco.md; tco/sql",)
-_MONTHS_PER_YEAR = 12
 
 
 def money_numbers(plan: Plan, option: Option, counted: Ledger, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return the explanations of one target's totals; `counted` is the plan's cash flow."""
     rows: tuple[CashFlowRow, ...] = ()
+    years: tuple[PresentYear, ...] = ()
     if option.horizon_usd is not None or option.capex_usd is not None:
         rows = counted.cash_flow_rows(option.target)
+        years = counted.present_years(option.target)
     return (
         _runs(plan, option),
         _run(plan, option, money),
         _horizon(plan, option, money),
         _capex(option, rows, money),
-        _npv(plan, option, rows, money),
+        _npv(plan, option, years, money),
         _per_gpu_hour(plan, option, money),
         _priced_share(plan, option, money),
     )
@@ -201,29 +201,22 @@ def _capex(option: Option, rows: tuple[CashFlowRow, ...], money: MoneyFormat) ->
     )
 
 
-def _npv(plan: Plan, option: Option, rows: tuple[CashFlowRow, ...], money: MoneyFormat) -> Explanation:
-    rate = plan.economics.discount_rate
-    cash: dict[int, float] = defaultdict(float)
-    present: dict[int, float] = defaultdict(float)
-    for row in rows:
-        year = math.ceil(row.month / _MONTHS_PER_YEAR)
-        cash[year] += row.usd
-        present[year] += row.usd / (1 + rate) ** (row.month / _MONTHS_PER_YEAR)
-    years = tuple(
+def _npv(plan: Plan, option: Option, years: tuple[PresentYear, ...], money: MoneyFormat) -> Explanation:
+    shown = tuple(
         Input(
-            name=f"year {year}" if year else "at the start",
-            value=f"{exact(present[year], money)} {money.code}",
-            source=f"of {exact(cash[year], money)} {money.code} paid, each month discounted",
+            name=f"year {entry.horizon_year}" if entry.horizon_year else "at the start",
+            value=f"{exact(entry.present_usd, money)} {money.code}",
+            source=f"of {exact(entry.usd, money)} {money.code} paid, each month discounted",
         )
-        for year in sorted(cash)
+        for entry in years
     )
     return _entry(
         "npv_usd",
         "present value of the horizon's cash flow",
         value=money.text(option.npv_usd),
         rule="sum over months of cash / (1 + discount rate)^(month / 12)",
-        numbers=_sum(option.npv_usd, [present[year] for year in sorted(present)], money),
-        inputs=(*_economics(plan), *years),
+        numbers=_sum(option.npv_usd, [entry.present_usd for entry in years], money),
+        inputs=(*_economics(plan), *shown),
     )
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import isclose
 from typing import Any
 
+from clusterwright.formulas import Recorded
 from clusterwright.plan.text.money import MoneyFormat
 
 
@@ -49,6 +51,60 @@ class Names:
 
     also: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Largest difference, relative, between a plan's number and the same formula of its own inputs: both are doubles.
+_ROUNDING = 1e-9
+
+
+def explained(
+    recorded: Recorded,
+    *,
+    number: str,
+    title: str,
+    value: str,
+    result: str,
+    held: float,
+    origins: Mapping[str, str],
+    more: tuple[Input, ...] = (),
+    sources: tuple[str, ...] = (),
+    scale: float = 1.0,
+) -> Explanation:
+    """Return the explanation of a number from a call of its formula.
+
+    Args:
+        recorded: the call, with the plan's own inputs.
+        number: as in `Explanation`.
+        title: as in `Explanation`.
+        value: as in `Explanation`.
+        result: format of the result in the equation, such as "{:.3f} days".
+        held: the number that the plan holds.
+        origins: source of each input of the formula.
+        more: further inputs.
+        sources: besides the formula's.
+        scale: by which results are multiplied before they are written.
+    """
+    inputs = [
+        Input(name=term.words, value=recorded.text(argument), source=origins[argument])
+        for argument, term in recorded.terms.items()
+        if argument in origins
+    ]
+    if not isclose(recorded.result, held, rel_tol=_ROUNDING):
+        inputs.append(
+            Input(
+                name="differs from the plan",
+                value=result.format(held * scale),
+                source="number in the plan: changed, or made by another version of Clusterwright",
+            )
+        )
+    return Explanation(
+        number=number,
+        title=title,
+        value=value,
+        equation=(recorded.rule, f"{recorded.filled} = {result.format(recorded.result * scale)}"),
+        inputs=(*inputs, *more),
+        sources=(recorded.source, *sources),
+    )
 
 
 def exact(usd: float, money: MoneyFormat) -> str:

@@ -7,14 +7,17 @@ from clusterwright.explain.data import data_numbers
 from clusterwright.explain.failures import failure_numbers
 from clusterwright.explain.memory import memory_numbers
 from clusterwright.explain.offload import offload_numbers
-from clusterwright.explain.records import Explanation, Input, Names, total
+from clusterwright.explain.records import Explanation, Input, Names, explained, total
 from clusterwright.explain.traffic import traffic_numbers
 from clusterwright.plan.record import FrontPoint, Hardware, Option, TrainingOption, TrainingPlan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import days_text, layout_text
-from clusterwright.sizing.records.job import StageMemory
+from clusterwright.sizing.model import compute, experts
+from clusterwright.sizing.records.job import ComputeTime, StageMemory
+from clusterwright.sizing.reliability.goodput import run_days
+from clusterwright.sizing.training.points import model_flop_utilisation
 from clusterwright.units import percent
-from clusterwright.workload import transformer
+from clusterwright.workload import training, transformer
 
 _NO_OFFLOAD = "nothing lies outside the accelerators: set workload.offload"
 #: Names that only plans of training have.
@@ -81,8 +84,6 @@ def _value(entry: Hardware, money: MoneyFormat) -> str:
 
 
 _MODEL, _TRAINING = "clusterwright/sizing/model", "clusterwright/sizing/training"
-#: Forward once, backward twice.
-_PASSES = 3.0
 _BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
 
 
@@ -134,21 +135,18 @@ def _model(plan: TrainingPlan) -> tuple[Explanation, Explanation]:
             ),
             sources=("clusterwright/workload/transformer.py: parameters",),
         ),
-        Explanation(
+        explained(
+            transformer.flops_per_token.record(weights=weights, attention_flops=attention),
             number="flop_per_token",
             title="training FLOPs per token, forward and backward, full attention",
             value=f"{work.flop_per_token:.4g} FLOP",
-            equation=(
-                "6 × weights of all matrices + 12 × layers × sequence length × width of attention",
-                f"6 × {weights:,} + {attention:,.0f} = {work.flop_per_token:,.0f} FLOP",
-            ),
-            inputs=(
-                Input(name="weights of matrices", value=f"{weights:,}", source=source),
+            result="{:,.0f} FLOP",
+            held=work.flop_per_token,
+            origins={"weights": source, "attention_flops": source},
+            more=(
                 Input(name="sequence length", value=f"{work.sequence_length:,} tokens", source="blueprint"),
                 Input(name="layers", value=f"{model.layers:,}", source=source),
-                Input(name="attention", value=f"{attention:,.0f} FLOP", source=source),
             ),
-            sources=("Narayanan et al., SC21, eq. 3 without recomputation",),
         ),
     )
 
@@ -181,95 +179,73 @@ def _compute(option: TrainingOption) -> tuple[Explanation, ...]:
     of = option.compute
     if of is None:
         return ()
-    layer = f"{of.layer_s * 1e3:.5f} ms"
-    again = f"{of.recompute_s * 1e3:.5f} ms"
-    passed = f"3 × ({of.multiplications_s * 1e3:.6f} + {of.streaming_s * 1e3:.6f} + {of.experts_s * 1e3:.6f})"
-    passed += f" + {of.attention_passes:g} × {of.attention_s * 1e3:.6f} + {of.overhead_s * 1e3:.6f}"
-    launched = f"√(({passed})^2 + {of.expert_launch_s * 1e3:.6f}^2)"
-    rule = "3 × (matrices + memory-bound operations + experts) + passes × scores + overhead"
     return (
-        Explanation(
+        explained(
+            of.recorded(),
             number="compute_s",
             title="computation of one optimizer step, on the slowest pipeline stage",
             value=f"{option.step.compute_s:.3f} s",
-            equation=(
-                "measured over predicted × micro-batches × (layers × layer + recomputed × recomputation + head) / 1000",
-                (
-                    f"{of.measured_over_predicted:.5f} × {of.micro_batches:,} × ({of.layers:g} × {layer}"
-                    f" + {of.recomputed_layers:g} × {again} + {of.head_s * 1e3:.5f} ms) / 1000"
-                    f" = {option.step.compute_s:.5f} s"
-                ),
-            ),
-            inputs=(
-                Input(
-                    name="measured over predicted",
-                    value=f"{of.measured_over_predicted:.5f}",
-                    source=f"median of published runs, {_BAND}",
-                ),
-                Input(name="micro-batches", value=f"{of.micro_batches:,}", source="search over layouts"),
-                Input(name="layers of the stage", value=f"{of.layers:g}", source="explain memory_by_stage"),
-                Input(name="layer, forward and backward", value=layer, source="explain layer_s"),
-                Input(name="recomputed layers", value=f"{of.recomputed_layers:g}", source=layout_text(option.layout)),
-                Input(name="recomputation of a layer", value=again, source=f"{_MODEL}/compute.py"),
-                Input(
-                    name="output head beyond the layers",
-                    value=f"{of.head_s * 1e3:.5f} ms",
-                    source=f"{_MODEL}/compute.py: head_compute_s",
-                ),
-            ),
-            sources=("Narayanan et al., SC21: the slowest stage sets the pace", "catalog/calibration.csv"),
+            result="{:.5f} s",
+            held=option.step.compute_s,
+            origins={
+                "measured_over_predicted": f"median of published runs, {_BAND}",
+                "micro_batches": "search over layouts",
+                "layers": "explain memory_by_stage",
+                "layer_s": "explain layer_s",
+                "recomputed_layers": layout_text(option.layout),
+                "recompute_s": f"{_MODEL}/compute.py",
+                "head_s": f"{_MODEL}/compute.py: head_compute_s",
+            },
+            sources=("catalog/calibration.csv",),
         ),
-        Explanation(
-            number="layer_s",
-            title="computation of one layer for one micro-batch, forward and backward",
-            value=layer,
-            equation=(
-                f"at least the launch of the experts' kernels, √((…)^2 + launch^2), of: {rule}"
-                if of.expert_launch_s
-                else rule,
-                f"{launched if of.expert_launch_s else passed} = {layer}",
-            ),
-            inputs=(
-                Input(
-                    name="matrices, forward",
-                    value=f"{of.multiplications_s * 1e3:.6f} ms",
-                    source=f"{_MODEL}/arithmetic.py: multiplication_s, at {_peak_text(option)}",
-                ),
-                Input(
-                    name="memory-bound operations",
-                    value=f"{of.streaming_s * 1e3:.6f} ms",
-                    source=f"{_MODEL}/compute.py: layer_streaming_s",
-                ),
-                Input(
-                    name="experts, forward",
-                    value=f"{of.experts_s * 1e3:.6f} ms",
-                    source=f"{_MODEL}/experts.py: layer_s",
-                ),
-                Input(
-                    name="scores, forward",
-                    value=f"{of.attention_s * 1e3:.6f} ms",
-                    source=f"{_MODEL}/compute.py: layer_attention_s",
-                ),
-                Input(
-                    name="passes of the scores",
-                    value=f"{of.attention_passes:g}",
-                    source="forward, twice backward" + (", once again" if of.attention_passes > _PASSES else ""),
-                ),
-                Input(name="overhead", value=f"{of.overhead_s * 1e3:.6f} ms", source="catalog/calibration.csv"),
-                Input(
-                    name="launch of experts",
-                    value=f"{of.expert_launch_s * 1e3:.6f} ms",
-                    source=f"{_MODEL}/experts.py: launch_s",
-                ),
-            ),
-            sources=("catalog/calibration.csv; docs/accuracy.md",),
-        ),
+        _layer(option, of),
     )
 
 
-def _peak_text(option: TrainingOption) -> str:
-    of = option.compute
-    assert of is not None  # noqa: S101 - asked where it is
+def _layer(option: TrainingOption, of: ComputeTime) -> Explanation:
+    once = compute.layer_s.record(
+        multiplied_s=of.multiplications_s,
+        streamed_s=of.streaming_s,
+        experts_s=of.experts_s,
+        scores_passes=of.attention_passes,
+        attended_s=of.attention_s,
+        overhead_s=of.overhead_s,
+    )
+    origins = {
+        "multiplied_s": f"{_MODEL}/arithmetic.py: multiplication_s, at {_peak_text(option, of)}",
+        "streamed_s": f"{_MODEL}/compute.py: layer_streaming_s",
+        "experts_s": f"{_MODEL}/experts.py: layer_s",
+        "attended_s": f"{_MODEL}/compute.py: layer_attention_s",
+        "scores_passes": "forward, twice backward" + (", once again" if of.attention_passes > compute.PASSES else ""),
+        "overhead_s": "catalog/calibration.csv",
+        "launch_s": f"{_MODEL}/experts.py: launch_s",
+    }
+    title, value, result = (
+        "computation of one layer for one micro-batch, forward and backward",
+        f"{of.layer_s * 1e3:.5f} ms",
+        "{:.5f} ms",
+    )
+    if not of.expert_launch_s:
+        return explained(
+            once, number="layer_s", title=title, value=value, result=result, held=of.layer_s, origins=origins, scale=1e3
+        )
+    launched = experts.at_least_launched.record(time_s=once.result, launch_s=of.expert_launch_s)
+    return explained(
+        launched,
+        number="layer_s",
+        title=title,
+        value=value,
+        result=result,
+        held=of.layer_s,
+        origins=origins | {"time_s": f"{once.rule}; {once.filled}"},
+        more=tuple(
+            Input(name=once.terms[name].words, value=once.text(name), source=origins[name]) for name in once.terms
+        ),
+        scale=1e3,
+    )
+
+
+def _peak_text(option: TrainingOption, of: ComputeTime) -> str:
     capped = f" × {of.speed_share:.4f} under the power cap" if option.power_cap_w is not None else ""
     return f"{units.text(of.peak_flop_per_s, units.FLOP_RATE)}{capped}"
 
@@ -278,69 +254,63 @@ def _mfu(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the MFU over the documented peak; nothing for a plan that does not hold the peak."""
     if option.compute is None:
         return ()
-    work, step = plan.workload, option.step
-    tokens_per_step = work.global_batch_sequences * work.sequence_length
-    peak = option.compute.peak_flop_per_s
-    gpus = option.training_nodes * option.gpus_per_node
+    work = plan.workload
+    recorded = model_flop_utilisation.record(
+        tokens_per_step=work.global_batch_sequences * work.sequence_length,
+        step_s=option.step.total_s,
+        gpus=option.training_nodes * option.gpus_per_node,
+        flop_per_token=work.flop_per_token,
+        peak_flop_per_s=option.compute.peak_flop_per_s,
+    )
     return (
-        Explanation(
+        explained(
+            recorded,
             number="mfu",
             title="model FLOP/s over the dense peak",
             value=percent(option.mfu),
-            equation=(
-                "tokens of a step / (step time × GPUs) × FLOP per token / dense peak",
-                (
-                    f"{tokens_per_step:,} / ({step.total_s:.5f} × {gpus:,}) × {work.flop_per_token:.6g} / {peak:.6g}"
-                    f" = {option.mfu:.4f}"
-                ),
-            ),
-            inputs=(
-                Input(
-                    name="tokens of a step",
-                    value=f"{work.global_batch_sequences:,} × {work.sequence_length:,} = {tokens_per_step:,}",
-                    source="blueprint",
-                ),
-                Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
-                Input(name="GPUs", value=f"{gpus:,}", source="explain nodes, without spares"),
+            result="{:.4f}",
+            held=option.mfu,
+            origins={
+                "tokens_per_step": f"{work.global_batch_sequences:,} sequences × {work.sequence_length:,}, blueprint",
+                "step_s": "explain step_time",
+                "gpus": "explain nodes, without spares",
+                "flop_per_token": "explain flop_per_token",
+                "peak_flop_per_s": f"facts {option.accelerator}, {work.precision}",
+            },
+            more=(
                 Input(name="tokens/s per GPU", value=f"{option.tokens_per_s_per_gpu:.1f}", source="tokens of a step"),
-                Input(name="FLOP per token", value=f"{work.flop_per_token:.6g}", source="explain flop_per_token"),
-                Input(
-                    name=f"dense {work.precision} peak",
-                    value=f"{peak:.6g} FLOP/s",
-                    source=f"facts {option.accelerator}",
-                ),
             ),
-            sources=("PaLM, arXiv 2204.02311, appendix B",),
         ),
     )
 
 
 def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
-    work, step = plan.workload, option.step
-    tokens_per_step = work.global_batch_sequences * work.sequence_length
-    steps = work.tokens / tokens_per_step
+    work = plan.workload
     low, high = (days / option.calendar_days for days in (option.calendar_days_low, option.calendar_days_high))
-    return Explanation(
+    recorded = run_days.record(
+        steps=training.steps(
+            tokens=work.tokens,
+            sequence_length=work.sequence_length,
+            global_batch_sequences=work.global_batch_sequences,
+        ),
+        step_s=option.step.total_s,
+        productive=option.goodput,
+        startup_s=option.data.startup_s,
+    )
+    return explained(
+        recorded,
         number="calendar_days",
         title="calendar days of the run, median",
         value=days_text(option.calendar_days),
-        equation=(
-            "(steps × step time / goodput + start-up) / 86,400 seconds of a day",
-            (
-                f"({steps:,.1f} × {step.total_s:.5f} / {option.goodput:.6f} + {option.data.startup_s:.3f})"
-                f" / {units.SECONDS_PER_DAY:,.0f} = {option.calendar_days:.3f} days"
-            ),
-        ),
-        inputs=(
-            Input(
-                name="steps",
-                value=f"{work.tokens:.6g} tokens / ({work.global_batch_sequences:,} × {work.sequence_length:,})"
-                f" = {steps:,.1f}",
-                source="blueprint",
-            ),
-            Input(name="step time", value=f"{step.total_s:.5f} s", source="explain step_time"),
-            Input(name="goodput", value=f"{option.goodput:.6f}", source="explain goodput"),
-            Input(name="start-up", value=f"{option.data.startup_s:.3f} s", source="explain startup"),
+        result="{:.3f} days",
+        held=option.calendar_days,
+        origins={
+            "steps": f"{work.tokens:.6g} tokens / ({work.global_batch_sequences:,} × {work.sequence_length:,})",
+            "step_s": "explain step_time",
+            "productive": "explain goodput",
+            "startup_s": "explain startup",
+        },
+        more=(
             Input(
                 name="calendar_days_low",
                 value=f"{option.calendar_days:.3f} × {low:.4f} = {option.calendar_days_low:.2f} days (P10)",

@@ -2,8 +2,9 @@
 
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.power_caps import exponents, measurements
-from clusterwright.explain.records import Explanation, Input
+from clusterwright.explain.records import Explanation, Input, explained
 from clusterwright.plan.record import TrainingOption
+from clusterwright.sizing.hardware.power_cap import capped_share
 from clusterwright.sizing.training.traffic import Traffic
 
 
@@ -68,30 +69,30 @@ def _power_cap(option: TrainingOption) -> tuple[Explanation, ...]:
     if cap is None or full is None:
         return ()
     known = exponents()
-    low, middle, high = ((cap / full) ** exponent for exponent in (known.most, known.median, known.least))
+    low, middle, high = (
+        capped_share.record(cap_w=cap, full_w=full, exponent=exponent)
+        for exponent in (known.most, known.median, known.least)
+    )
     return (
-        Explanation(
+        explained(
+            middle,
             number="power_cap_w",
             title="share of its peak FLOP/s that an accelerator keeps under the power cap",
-            value=f"{middle:.3f} ({low:.3f} to {high:.3f})",
-            equation=(
-                "(cap / design power)^x; memory and links keep their bandwidth",
-                f"({cap:g} / {full:g})^{known.median:.3f} = {middle:.3f}",
-            ),
-            inputs=(
-                Input(name="cap", value=f"{cap:g} W", source="blueprint, power_cap"),
-                Input(name="design power", value=f"{full:g} W", source=f"facts {option.accelerator}"),
-                *(
-                    Input(
-                        name=f"{entry.device}, {entry.work}",
-                        value=f"{entry.speed:g} at {entry.cap_w:g} of {entry.full_w:g} W: x = {entry.exponent:.3f}",
-                        source=entry.source,
-                    )
-                    for entry in measurements()
-                ),
-            ),
-            sources=(
-                "catalog/power_caps.csv: x is the median of what is published; its spread widens the band of days",
+            value=f"{middle.result:.3f} ({low.result:.3f} to {high.result:.3f})",
+            result="{:.3f}",
+            held=middle.result if option.compute is None else option.compute.speed_share,
+            origins={
+                "cap_w": "blueprint, power_cap",
+                "full_w": f"facts {option.accelerator}",
+                "exponent": "median of the published; memory and links keep their bandwidth",
+            },
+            more=tuple(
+                Input(
+                    name=f"{entry.device}, {entry.work}",
+                    value=f"{entry.speed:g} at {entry.cap_w:g} of {entry.full_w:g} W: x = {entry.exponent:.3f}",
+                    source=entry.source,
+                )
+                for entry in measurements()
             ),
         ),
     )

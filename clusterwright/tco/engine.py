@@ -27,6 +27,7 @@ from clusterwright.tco.records import (
     CumulativePoint,
     Economics,
     Parameter,
+    PresentYear,
     PricedLine,
 )
 from clusterwright.tco.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
@@ -255,6 +256,10 @@ class Ledger:
         """Return the dated rows of the base scenario, by candidate and month; of one candidate if a key is given."""
         rows = self._rows("tco/sql/cash_flow_row.sql", {"key": key or ""})
         return tuple(CashFlowRow(month=row.pop("month_end"), **row) for row in rows)
+
+    def present_years(self, key: str) -> tuple[PresentYear, ...]:
+        """Return what a candidate pays in each year of the base scenario, with its present value."""
+        return tuple(PresentYear(**row) for row in self._rows("tco/sql/present_year.sql", {"key": key}))
 
     def net_flow(self, key: str, other_key: str) -> tuple[Flow, ...]:
         """Return what a candidate saves against another, by month: what the other pays less what it pays itself."""

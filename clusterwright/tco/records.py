@@ -328,6 +328,15 @@ class CumulativePoint:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PresentYear:
+    """Cash of one year of the horizon and its present value at the discount rate; year 0 is paid at the start."""
+
+    horizon_year: int
+    usd: float
+    present_usd: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CashFlowRow:
     """One dated, tagged amount of the horizon's cash flow (base values of all assumptions).
 

@@ -7,6 +7,7 @@ width, `f` MLP width, `V` vocabulary, `s` sequence length.
 from dataclasses import dataclass
 
 from clusterwright.catalog.records import Model
+from clusterwright.formulas import Term, formula
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -208,10 +209,23 @@ def attention_flops_per_token(model: Model, *, sequence_length: int, causal: boo
     return full / 2 if causal else full
 
 
+@formula(
+    "6 × {weights} + {attention_flops}",
+    source="Narayanan et al., SC21, eq. 3 without recomputation",
+    weights=Term("weights of all matrices", ",.0f"),
+    attention_flops=Term("12 × layers × sequence length × width of attention", ",.0f", "FLOP"),
+)
+def flops_per_token(*, weights: float, attention_flops: float) -> float:
+    """Return training FLOPs of a token: two per weight forward, four backward, and those of the attention's scores."""
+    return 6.0 * weights + attention_flops
+
+
 def training_flops_per_token(model: Model, *, sequence_length: int, causal: bool = False) -> float:
     """Return the model FLOPs to train on one token: forward once, backward twice, nothing recomputed.
 
     `6 (L (attention + MLP) + h V) + 12 L s q` with full attention (the default, as MFU is counted here).
     """
-    attention = attention_flops_per_token(model, sequence_length=sequence_length, causal=causal)
-    return 6.0 * matrix_weights_per_token(model) + attention
+    return flops_per_token(
+        weights=matrix_weights_per_token(model),
+        attention_flops=attention_flops_per_token(model, sequence_length=sequence_length, causal=causal),
+    )

@@ -88,8 +88,25 @@ def test_the_peak_is_a_fact_and_not_derived_from_the_mfu() -> None:
     entry = find(explanations(wrong, "aws"), "mfu")
     assert "989" in next(item.value for item in entry.inputs if "peak" in item.name).replace(".", "")
     found, said = calculated(entry.equation[-1])
-    assert said == 0.123
-    assert found == pytest.approx(_option("aws").mfu, rel=1e-4), "the equation shows that it does not hold"
+    assert found == pytest.approx(said, rel=1e-3)
+    assert said == pytest.approx(_option("aws").mfu, abs=5e-5), "the formula is calculated, not the plan's number shown"
+    assert [item.value for item in entry.inputs if item.name == "differs from the plan"] == ["0.1230"]
+
+
+def test_another_fact_is_seen_in_the_explanation() -> None:
+    """With half the documented peak the explanations of MFU, layer and days hold that peak and what follows from it."""
+    plan = shipped()
+    aws = _option("aws")
+    assert aws.compute is not None
+    halved = dataclasses.replace(
+        aws, compute=dataclasses.replace(aws.compute, peak_flop_per_s=aws.compute.peak_flop_per_s / 2)
+    )
+    other = dataclasses.replace(plan, options=(halved, *plan.options[1:]))
+    before, after = (find(explanations(entry, "aws"), "mfu") for entry in (plan, other))
+    assert calculated(after.equation[-1])[1] == pytest.approx(2 * calculated(before.equation[-1])[1], abs=2e-4)
+    assert any(item.name == "differs from the plan" for item in after.inputs)
+    for number in ("compute_s", "layer_s", "calendar_days", "mfu", "flop_per_token"):
+        assert not any(item.name == "differs from the plan" for item in find(explanations(plan, "aws"), number).inputs)
 
 
 def test_breakeven_of_every_pair_is_explained() -> None:

@@ -261,4 +261,4 @@ def test_a_dense_model_has_no_experts_to_launch(h100: NodeType) -> None:
     dense = shape_of(lookup.model(load(), "llama-3.1-8b"), sequence_length=4096)
     layer = compute.layer_compute(dense, device, TUNING, layouts=LAYOUT, rows=4096.0)
     assert (layer.launch_s, layer.experts_s) == (0.0, 0.0)
-    assert layer.total_s == pytest.approx(experts.at_least_launched(layer.total_s, launch_s=layer.launch_s))
+    assert layer.total_s == pytest.approx(experts.at_least_launched(time_s=layer.total_s, launch_s=layer.launch_s))

@@ -52,6 +52,7 @@ from clusterwright.sizing.finetuning.job import FinetuneJob, FinetuneSize
 from clusterwright.sizing.finetuning.search import node_counts, search, trained_parameters
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.reliability import Reliability
+from clusterwright.sizing.reliability.goodput import run_days
 from clusterwright.tco.records import Parameter
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
 from clusterwright.workload.transformer import parameters
@@ -128,7 +129,11 @@ class FinetuningEngine(EndingRun):
         for size, goodput in zip(sizes, failures, strict=True):
             train = size.train_s
             days = [
-                (start_s + seconds / goodput.fraction) / SECONDS_PER_DAY
+                float(
+                    run_days(
+                        steps=size.steps, step_s=seconds / size.steps, productive=goodput.fraction, startup_s=start_s
+                    )
+                )
                 for seconds in (train.value, train.low, train.at(blueprint.goals.confidence))
             ]
             nodes = size.nodes + spare

@@ -12,6 +12,7 @@ import numpy as np
 
 from clusterwright.catalog.data_loading import loading_defaults
 from clusterwright.catalog.records import NodeType
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import Layouts, Values
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.workload import training
@@ -150,7 +151,27 @@ def wait_s(*, prepare_s: Values, step_s: Values, pause_s: Values, ready: Values,
     """
     if not ahead:
         return prepare_s
-    return np.maximum(prepare_s - (step_s - pause_s) - np.minimum(pause_s, ready * prepare_s), 0.0)
+    return late_s(
+        prepare_s=prepare_s, step_s=step_s, pause_s=pause_s, ready_s=prepared_ahead_s(prepare_s, pause_s, ready)
+    )
+
+
+def prepared_ahead_s(prepare_s: Values, pause_s: Values, ready: Values) -> Values:
+    """Return the seconds of preparation that fit into the pause; the arguments are those of `wait_s`."""
+    return np.minimum(pause_s, ready * prepare_s)
+
+
+@formula(
+    "max(0, {prepare_s} - ({step_s} - {pause_s}) - {ready_s})",
+    source="Megatron-LM: --num-workers; PyTorch DataLoader: prefetch_factor",
+    prepare_s=Term("preparation", ".5f", "s"),
+    step_s=Term("step without waiting", ".5f", "s"),
+    pause_s=Term("pause", ".5f", "s"),
+    ready_s=Term("made ready in the pause", ".5f", "s"),
+)
+def late_s(*, prepare_s: Values, step_s: Values, pause_s: Values, ready_s: Values) -> Values:
+    """Return the seconds that a step waits for data which is prepared ahead."""
+    return np.maximum(prepare_s - (step_s - pause_s) - ready_s, 0.0)
 
 
 def longest_preparation_s(*, step_s: Values, pause_s: Values, ready: Values) -> Values:

@@ -10,7 +10,20 @@ from math import hypot, log
 
 from clusterwright.catalog.power_caps import check_cap, exponents
 from clusterwright.catalog.records import NodeType
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.hardware.residuals import Residuals
+
+
+@formula(
+    "({cap_w} / {full_w})^{exponent}",
+    source="catalog/power_caps.csv: x is the median of what is published; its spread widens the band of days",
+    cap_w=Term("cap", "g", "W"),
+    full_w=Term("design power", "g", "W"),
+    exponent=Term("x", ".3f"),
+)
+def capped_share(*, cap_w: float, full_w: float, exponent: float) -> float:
+    """Return the share of its peak FLOP/s that an accelerator keeps under a power cap."""
+    return float((cap_w / full_w) ** exponent)
 
 
 def speed_share(node: NodeType) -> float:
@@ -24,7 +37,7 @@ def speed_share(node: NodeType) -> float:
         return 1.0
     check_cap(node.accelerator, cap)
     full = node.accelerator.power_w or cap
-    return float((cap / full) ** exponents().median)
+    return capped_share(cap_w=cap, full_w=full, exponent=exponents().median)
 
 
 def with_cap(residuals: Residuals, node: NodeType) -> Residuals:

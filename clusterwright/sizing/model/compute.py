@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import NONE, Device, Layouts, Shape, Tuning, Values, anywhere
 from clusterwright.sizing.model import experts
 from clusterwright.sizing.model.arithmetic import (
@@ -118,6 +119,29 @@ class LayerCompute:
     launch_s: Values = 0.0
 
 
+@formula(
+    "3 × ({multiplied_s} + {streamed_s} + {experts_s}) + {scores_passes} × {attended_s} + {overhead_s}",
+    source="docs/accuracy.md: forward once, backward twice",
+    multiplied_s=Term("matrices, forward", ".6f", "ms", 1e3),
+    streamed_s=Term("memory-bound operations", ".6f", "ms", 1e3),
+    experts_s=Term("experts, forward", ".6f", "ms", 1e3),
+    scores_passes=Term("passes of the scores", "g"),
+    attended_s=Term("scores, forward", ".6f", "ms", 1e3),
+    overhead_s=Term("overhead", ".6f", "ms", 1e3),
+)
+def layer_s(
+    *,
+    multiplied_s: Values,
+    streamed_s: Values,
+    experts_s: Values,
+    scores_passes: Values,
+    attended_s: Values,
+    overhead_s: Values,
+) -> Values:
+    """Return seconds of one layer and one micro-batch, forward and backward, however long its kernels are launched."""
+    return PASSES * (multiplied_s + streamed_s + experts_s) + scores_passes * attended_s + overhead_s
+
+
 def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts, rows: Values) -> LayerCompute:
     """Return seconds of one average layer, forward and backward, and of what recomputation adds.
 
@@ -134,29 +158,43 @@ def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layo
         streamed = streamed + block_scaling_s(shape, device, rows=rows, tp=tp)
     attended = layer_attention_s(shape, device, tuning, rows=rows, tp=tp)
     once = multiplied + streamed + tuning.layer_overhead_s / PASSES
-    total = PASSES * (multiplied + streamed) + scores * attended + tuning.layer_overhead_s
     forward = once + attended
     if not anywhere(shape.expert_share):
         # The scores are computed again either way, so that the second forward is without them.
         again = once + np.where(kept, attended, 0.0)
+        total = layer_s(
+            multiplied_s=multiplied,
+            streamed_s=streamed,
+            experts_s=0.0,
+            scores_passes=scores,
+            attended_s=attended,
+            overhead_s=tuning.layer_overhead_s,
+        )
         return LayerCompute(
             total_s=total, again_s=again, forward_s=forward, weight_s=multiplied,
             multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
         )  # fmt: skip
     copied = experts.layer_streaming_s(shape, device, tuning, rows=rows, tp=tp)
     added = experts.layer_s(shape, device, tuning, layouts=layouts, rows=rows)
-    total = total + PASSES * shape.expert_share * added
-    forward = forward + shape.expert_share * added
-    once = once + shape.expert_share * added
+    routed = shape.expert_share * added
+    total = layer_s(
+        multiplied_s=multiplied,
+        streamed_s=streamed,
+        experts_s=routed,
+        scores_passes=scores,
+        attended_s=attended,
+        overhead_s=tuning.layer_overhead_s,
+    )
+    forward, once = forward + routed, once + routed
     launch = shape.expert_share * experts.launch_s(shape, device, tuning, layouts=layouts)
-    launched = experts.at_least_launched(total, launch_s=launch)
-    both = experts.at_least_launched(total + once, launch_s=(PASSES + 1) / PASSES * launch)
+    launched = experts.at_least_launched(time_s=total, launch_s=launch)
+    both = experts.at_least_launched(time_s=total + once, launch_s=(PASSES + 1) / PASSES * launch)
     slower = launched / total
     weight = multiplied + shape.expert_share * (added - copied)
     return LayerCompute(
         total_s=launched, again_s=both - launched, forward_s=slower * forward, weight_s=slower * weight,
         multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
-        experts_s=shape.expert_share * added, launch_s=launch,
+        experts_s=routed, launch_s=launch,
     )  # fmt: skip
 
 

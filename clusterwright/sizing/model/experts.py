@@ -8,6 +8,7 @@ used evenly. Sources: Megatron Core MoE (arXiv 2504.14960), DeepSeek-V3 (arXiv 2
 
 import numpy as np
 
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import FULL, Device, Layouts, Shape, Tuning, Values
 from clusterwright.sizing.hardware import groups
 from clusterwright.sizing.model.arithmetic import (
@@ -77,9 +78,15 @@ def launch_s(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts) 
     return tuning.expert_launch_s * narrow * shape.experts / layouts.ep
 
 
-def at_least_launched(time: Values, *, launch_s: Values) -> Values:
+@formula(
+    "√({time_s}^2 + {launch_s}^2)",
+    source="docs/accuracy.md: kernels of experts",
+    time_s=Term("without launches", ".6f", "ms", 1e3),
+    launch_s=Term("launch of experts", ".6f", "ms", 1e3),
+)
+def at_least_launched(*, time_s: Values, launch_s: Values) -> Values:
     """Return a layer's seconds when its kernels must be launched one by one: `sqrt(time^2 + launch^2)`."""
-    return (time**_SHARPNESS + launch_s**_SHARPNESS) ** (1 / _SHARPNESS)
+    return (time_s**_SHARPNESS + launch_s**_SHARPNESS) ** (1 / _SHARPNESS)
 
 
 def exchange_s(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts, rows: Values) -> Values:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from clusterwright.blueprint.sizes import Multiple
 from clusterwright.catalog.records import Model, NodeType
+from clusterwright.formulas import Recorded, Term, formula
 from clusterwright.sizing.records.loading import DataFeed, Loading
 from clusterwright.sizing.records.offload import Offload
 from clusterwright.sizing.records.point import SizedPoint
@@ -155,6 +156,33 @@ class StageMemory:
     memory: MemoryPerGpu
 
 
+@formula(
+    "{measured_over_predicted} × {micro_batches} × ({layers} × {layer_s} + {recomputed_layers} × {recompute_s}"
+    " + {head_s}) / 1000",
+    source="Narayanan et al., SC21: the slowest stage sets the pace",
+    measured_over_predicted=Term("measured over predicted", ".5f"),
+    micro_batches=Term("micro-batches", ",.0f"),
+    layers=Term("layers of the stage", "g"),
+    layer_s=Term("layer, forward and backward", ".5f", "ms", 1e3),
+    recomputed_layers=Term("recomputed layers", "g"),
+    recompute_s=Term("recomputation of a layer", ".5f", "ms", 1e3),
+    head_s=Term("output head beyond the layers", ".5f", "ms", 1e3),
+)
+def step_compute_s(
+    *,
+    measured_over_predicted: float,
+    micro_batches: float,
+    layers: float,
+    layer_s: float,
+    recomputed_layers: float,
+    recompute_s: float,
+    head_s: float,
+) -> float:
+    """Return seconds of computation of a step on the slowest pipeline stage."""
+    stage_s = layers * layer_s + recomputed_layers * recompute_s + head_s
+    return measured_over_predicted * micro_batches * stage_s
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ComputeTime:
     """How a step's `compute_s` comes about: the slowest stage's layers and output head, for every micro-batch.
@@ -192,8 +220,19 @@ class ComputeTime:
     @property
     def total_s(self) -> float:
         """Seconds of a step."""
-        stage = self.layers * self.layer_s + self.recomputed_layers * self.recompute_s + self.head_s
-        return self.measured_over_predicted * self.micro_batches * stage
+        return self.recorded().result
+
+    def recorded(self) -> Recorded:
+        """Return the calculation of the seconds of a step."""
+        return step_compute_s.record(
+            measured_over_predicted=self.measured_over_predicted,
+            micro_batches=self.micro_batches,
+            layers=self.layers,
+            layer_s=self.layer_s,
+            recomputed_layers=self.recomputed_layers,
+            recompute_s=self.recompute_s,
+            head_s=self.head_s,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import Values
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.records.run import Goodput
@@ -62,6 +63,29 @@ def best_interval_s(*, write_s: Values, interruption_s: Values) -> Values:
     return np.where(ratio > 0, share * interruption_s, 0.0)
 
 
+@formula(
+    "({steps} × {step_s} / {productive} + {startup_s}) / 86,400",
+    source="docs/reliability.md",
+    steps=Term("steps", ",.1f"),
+    step_s=Term("step time", ".5f", "s"),
+    productive=Term("goodput", ".6f"),
+    startup_s=Term("start-up", ".3f", "s"),
+)
+def run_days(*, steps: float, step_s: Values, productive: Values, startup_s: Values) -> Values:
+    """Return calendar days of a run; infinite where failures come so often that goodput underflows to 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return (np.asarray(steps * step_s / np.asarray(productive)) + startup_s) / SECONDS_PER_DAY
+
+
+@formula(
+    "{interval_s} / {interruption_s} × exp(-(({interval_s} + {write_s}) + {restart_s}) / {interruption_s})"
+    " / (1 - exp(-({interval_s} + {write_s}) / {interruption_s}))",
+    source="Daly 2006, complete model: a cycle of work and write has to pass undisturbed, and so has a restart",
+    interval_s=Term("interval", ".3f", "s"),
+    write_s=Term("write", ".3f", "s"),
+    restart_s=Term("restart", ".2f", "s"),
+    interruption_s=Term("between", ".2f", "s"),
+)
 def productive_fraction(*, write_s: Values, interval_s: Values, interruption_s: Values, restart_s: Values) -> Values:
     """Return the share of calendar time that makes progress, for interruptions that are independent of each other.
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from clusterwright.catalog.records import NodeType
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import Device, Layouts, Shape, stack, take
 from clusterwright.sizing.feeding import feed as data_feed
 from clusterwright.sizing.hardware.calibration import StackCalibration
@@ -22,7 +23,7 @@ from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.records.run import Goodput
 from clusterwright.sizing.reliability import storage
-from clusterwright.sizing.reliability.goodput import goodput, goodputs
+from clusterwright.sizing.reliability.goodput import goodput, goodputs, run_days
 from clusterwright.sizing.training import layouts, memory, step
 from clusterwright.sizing.training.elastic import elastic_nodes
 from clusterwright.sizing.training.offloaded import away_of
@@ -43,6 +44,22 @@ _LIMITS = (
     ("offload_s", "offloading to the host"),
     ("data_loading_s", "waiting for data"),
 )
+
+
+@formula(
+    "{tokens_per_step} / ({step_s} × {gpus}) × {flop_per_token} / {peak_flop_per_s}",
+    source="PaLM, arXiv 2204.02311, appendix B",
+    tokens_per_step=Term("tokens of a step", ",.0f"),
+    step_s=Term("step time", ".5f", "s"),
+    gpus=Term("GPUs", ",.0f"),
+    flop_per_token=Term("FLOP per token", ".6g"),
+    peak_flop_per_s=Term("dense peak", ".6g", "FLOP/s"),
+)
+def model_flop_utilisation(
+    *, tokens_per_step: float, step_s: float, gpus: float, flop_per_token: float, peak_flop_per_s: float
+) -> float:
+    """Return model FLOP/s over the dense peak (MFU)."""
+    return tokens_per_step / (step_s * gpus) * flop_per_token / peak_flop_per_s
 
 
 def describe(
@@ -98,7 +115,8 @@ def describe(
                 copies=useful[row].host_bytes_per_node,
             ),
             parameters=parameters,
-            flop_share=flops * float(device.speed) / float(device.peak_flop_per_s),
+            flop_per_token=flops,
+            peak_flop_per_s=float(device.peak_flop_per_s) / float(device.speed),
         )
         for row, (step_s, feed) in enumerate(fed)
     )
@@ -117,7 +135,8 @@ def point(
     useful: Goodput,
     offload: OffloadNeed | None,
     parameters: float,
-    flop_share: float,
+    flop_per_token: float,
+    peak_flop_per_s: float,
 ) -> TrainingPoint:
     """Return one layout's point.
 
@@ -137,14 +156,21 @@ def point(
         useful: its goodput.
         offload: what lies outside its accelerators.
         parameters: of the model.
-        flop_share: model FLOPs of a token over the accelerator's FLOP/s.
+        flop_per_token: of the model.
+        peak_flop_per_s: documented, dense, of the precision.
     """
     gpus = layout.tp * layout.cp * layout.pp * layout.dp
     per_step = training.tokens_per_step(
         sequence_length=job.sequence_length, global_batch_sequences=job.global_batch_sequences
     )
     tokens_per_s = per_step / step_s.total_s
-    days = (job.tokens / tokens_per_s / useful.fraction + feed.startup_s) / SECONDS_PER_DAY
+    days = float(
+        np.asarray(
+            run_days(
+                steps=job.tokens / per_step, step_s=step_s.total_s, productive=useful.fraction, startup_s=feed.startup_s
+            )
+        )
+    )
     return TrainingPoint(
         node=node,
         nodes=gpus // node.gpus,
@@ -152,7 +178,13 @@ def point(
         layout=layout,
         memory=needed,
         step=step_s,
-        mfu=flop_share * tokens_per_s / gpus,
+        mfu=model_flop_utilisation(
+            tokens_per_step=per_step,
+            step_s=step_s.total_s,
+            gpus=gpus,
+            flop_per_token=flop_per_token,
+            peak_flop_per_s=peak_flop_per_s,
+        ),
         tokens_per_s_per_gpu=tokens_per_s / gpus,
         goodput=useful,
         storage=storage.storage_need(

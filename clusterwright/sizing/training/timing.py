@@ -23,8 +23,7 @@ from clusterwright.sizing.training.layer_tables import CHUNK_ROWS, Tables, first
 from clusterwright.sizing.training.layouts import Space
 from clusterwright.sizing.training.practice import FRAGMENTATION, STANDARD, Practice
 from clusterwright.sizing.training.upkeep import Upkeep, upkeep_of
-from clusterwright.units import SECONDS_PER_DAY
-from clusterwright.workload import transformer
+from clusterwright.workload import training, transformer
 
 
 def fewest_layers(
@@ -259,17 +258,21 @@ def calendar_days(
         reliability: for failures and checkpoints.
         starts: what loading adds to them, None for nothing.
     """
-    steps = job.tokens / (job.sequence_length * job.global_batch_sequences)
-    if starts is None:
-        fraction = goodput.fraction_for_nodes(reliability, nodes=nodes, running_share=running_share)
-        return _over(steps * step_s, fraction) / SECONDS_PER_DAY
     fraction = goodput.fraction_for_nodes(
-        reliability, nodes=nodes, running_share=running_share, added_restart_s=starts.restart_s
+        reliability,
+        nodes=nodes,
+        running_share=running_share,
+        added_restart_s=0.0 if starts is None else starts.restart_s,
     )
-    return (_over(steps * step_s, fraction) + starts.startup_s) / SECONDS_PER_DAY
-
-
-def _over(productive_s: Values, fraction: Values) -> Array:
-    """Return calendar seconds; infinite where failures come so often that the productive share underflows to 0."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(productive_s / np.asarray(fraction))
+    return np.asarray(
+        goodput.run_days(
+            steps=training.steps(
+                tokens=job.tokens,
+                sequence_length=job.sequence_length,
+                global_batch_sequences=job.global_batch_sequences,
+            ),
+            step_s=step_s,
+            productive=fraction,
+            startup_s=0.0 if starts is None else starts.startup_s,
+        )
+    )
