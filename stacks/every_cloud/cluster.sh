@@ -342,6 +342,11 @@ point_kubectl() {
 }
 
 run_kubectl() {
+  # Where Slurm is, cloud.sh knows a login machine.
+  if declare -F login_ssh >/dev/null; then
+    fail "kubectl: this cluster runs Slurm and has no Kubernetes; README.md, Connect, says how to reach it"
+  fi
+  check_pulumi
   point_kubectl
   kubectl ${submit_options[@]+"${submit_options[@]}"}
 }
@@ -515,6 +520,8 @@ submit() {
   case " ${submit_options[*]-} " in
     *" --help "* | *" -h "* | *" --host "*) exec bash launch/submit.sh ${submit_options[@]+"${submit_options[@]}"} ;;
   esac
+  # Only now: help and a login machine that is named need no state.
+  check_pulumi
   if compgen -G 'launch/*.yaml' >/dev/null; then
     point_kubectl
     # What it tells the user to type has to go the same way.
@@ -599,7 +606,6 @@ if [ "$command" = set ]; then
   check_pulumi
   set_value
 elif [ "$command" = submit ] || [ "$command" = kubectl ]; then
-  check_pulumi
   if [ "$command" = submit ]; then submit; else run_kubectl; fi
 else
   check_ready

@@ -601,6 +601,25 @@ def test_submit_without_a_job_says_where_the_reason_is(project: Project) -> None
     assert (done.returncode, "launch/README.md says why" in done.stderr) == (1, True)
 
 
+def test_help_of_submit_and_a_named_login_machine_need_no_state(project: Project) -> None:
+    """Before the state has a place or a passphrase, the options of the job are shown; with --host nothing is asked."""
+    with_launch(project, "aws")
+    (project.folder.parent / "bin" / "pulumi").unlink()
+    for words in (["--help"], ["--host", "ada@login", "--image", "a:1"]):
+        done = project.run("submit", "--user", "ada", *words)
+        assert (done.returncode, done.stdout.splitlines()) == (0, words), done.stderr
+    assert "pulumi is not on PATH" in project.run("submit", "--image", "a:1").stderr
+
+
+def test_kubectl_is_refused_where_slurm_is(project: Project) -> None:
+    """There is no API server, and this computer's own Kubernetes is not asked instead."""
+    with_launch(project, "azure")
+    done = project.run("kubectl", "get", "nodes")
+    assert done.returncode == 1
+    assert "kubectl: this cluster runs Slurm" in done.stderr
+    assert project.calls.read_text() == ""
+
+
 def test_usage_needs_nothing(project: Project) -> None:
     """Help is shown without Pulumi; no command at all is a usage error."""
     assert "destroy --with-data" in project.run("--help").stdout

@@ -705,7 +705,7 @@ def test_the_readme_says_what_a_target_needs(plan: TrainingPlan) -> None:
         option.target: launch_files(plan, option, CATALOGUE)["README.md"].content.decode() for option in plan.options
     }
     for target, page in pages.items():
-        command = "launch/submit.sh --host you@login" if target == "onprem" else "./cluster.sh submit"
+        command = "launch/submit.sh --host you@login" if target == "onprem" else "./cluster.sh submit --user NAME"
         assert f"{command} --image registry.example.com/team/megatron:1.0 --get-megatron" in page
         assert "PyTorch 2.6 or newer with torchrun, Transformer Engine" in page
         assert "core_v0.18.2" in page

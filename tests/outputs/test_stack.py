@@ -426,6 +426,15 @@ def test_readme_uses_outputs_that_the_programs_have(cloud: str, scheduler: str) 
     assert {(layer, name) for layer, name in used if name not in exported[layer]} == set()
 
 
+@pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)
+def test_readme_says_first_what_a_later_line_needs(cloud: str, scheduler: str) -> None:
+    """The passphrase before the first `set`, which stores a secret; the environment before pip is called in it."""
+    plan = plan_for(cloud, scheduler, INSTANCES[cloud][1])
+    readme = _text(stack_files(plan, plan.options[0], load(), USD)["README.md"])
+    assert readme.index("`PULUMI_CONFIG_PASSPHRASE`") < readme.index("```sh") < readme.index("./cluster.sh preview")
+    assert readme.index("python3 -m venv .venv") < readme.index(".venv/bin/pip install")
+
+
 def test_comments_in_code_are_not_made_headings() -> None:
     """The stacks' own pages follow one heading deeper, and their shell comments stay comments."""
     plan = plan_for("aws", "slurm", "p5.48xlarge")

@@ -6,7 +6,7 @@ from functools import partial
 
 from clusterwright.checks.prove.fabric.proof import Proof, prove_netlist
 from clusterwright.checks.prove.fabric.reading import named_wires, read_netlist
-from clusterwright.checks.prove.fabric.subnet_manager import missing_engine
+from clusterwright.checks.prove.fabric.subnet_manager import expected_seconds, missing_engine
 from clusterwright.checks.prove.records import NOT_PROVEN, Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding
 from clusterwright.facility.cabling.links import (
@@ -68,6 +68,19 @@ def prove_fabrics(documents: Documents) -> Iterator[Result]:
             kind="nic",
         ),
     )
+
+
+def fabrics_words(documents: Documents) -> str:
+    """Return what is done and about how long it takes, in minutes from one on."""
+    inventory = documents.design.inventory
+    if inventory.compute_network != INFINIBAND_NETWORK or missing_engine():
+        return "fabrics"
+    planes = inventory.each_plane()
+    ports = inventory.fabric.nodes * inventory.fabric.ports_per_node
+    minutes = len(planes) * expected_seconds(ports) / 60
+    several = f"{len(planes)} planes of " if len(planes) > 1 else ""
+    about = f", about {minutes:.0f} min" if minutes >= 1 else ""
+    return f"fabrics: OpenSM routes {several}{ports:,} ports{about}"
 
 
 def _proven(documents: Documents, network: _Network) -> Result:

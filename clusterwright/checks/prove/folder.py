@@ -11,11 +11,15 @@ _BILL = "bill_of_materials.csv"
 
 
 def read_folder(root: Path) -> Documents:
-    """Return the documents in a folder that `build` or `onprem` wrote.
+    """Return the documents in a folder that `build` or `onprem` wrote, or in the part `onprem/` of one.
 
     Raises:
         InputError: no such folder, no plan in it, or no documents on premises.
     """
+    above = root.absolute().parent
+    if not (root / PLAN).is_file() and (root / _BILL).is_file() and (above / PLAN).is_file():
+        # `build` writes one plan for all targets, beside their folders.
+        root = above
     if not (root / PLAN).is_file():
         raise InputError(
             f"{root} has no {PLAN}, which the files would be held against",

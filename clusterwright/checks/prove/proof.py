@@ -9,7 +9,7 @@ from clusterwright.checks.prove.addressing import has_addresses, prove_addresses
 from clusterwright.checks.prove.bill import prove_bill
 from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.ethernet import prove_ethernet
-from clusterwright.checks.prove.fabrics import prove_fabrics
+from clusterwright.checks.prove.fabrics import fabrics_words, prove_fabrics
 from clusterwright.checks.prove.feed_loss import prove_feed_loss
 from clusterwright.checks.prove.feeds import prove_feeds
 from clusterwright.checks.prove.files import READERS, prove_files
@@ -42,7 +42,7 @@ def prove_documents(documents: Documents, *, progress: Progress = lambda _: None
     """
     results: list[Result] = []
     for what, part in _PARTS:
-        progress(f"proving {what}")
+        progress(f"proving {fabrics_words(documents) if part is prove_fabrics else what}")
         started = time.monotonic()
         for result in part(documents):
             now = time.monotonic()

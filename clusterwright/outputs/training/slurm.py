@@ -270,7 +270,7 @@ def _submit_command(option: TrainingOption) -> str:
     """Return what submits the job, from the machine that holds the project or the documents."""
     example = "--image registry.example.com/team/megatron:1.0 --get-megatron"
     if option.facility is None:
-        return f"./cluster.sh submit {example}"
+        return f"./cluster.sh submit --user NAME {example}"
     return f"launch/submit.sh --host you@login {example}"
 
 

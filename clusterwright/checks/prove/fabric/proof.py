@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from clusterwright.checks.prove.fabric.subnet_manager import Routes, route
-from clusterwright.checks.prove.fabric.walk import Integers, Walk, Wiring, load_of, walk, wiring
+from clusterwright.checks.prove.fabric.walk import Integers, Walk, Wiring, load_of, stacked, walk, wiring
 from clusterwright.errors import Finding
 from clusterwright.facility.cabling.links import Link, TreeNames
 from clusterwright.facility.cabling.netlist import Netlist, netlist
@@ -103,10 +103,10 @@ def prove_netlist(
     home_index = index_of[net.home]
     uplinks, downlinks = _spread(net, leaves, up=True), _spread(net, np.flatnonzero(net.level == 1), up=False)
     shifts = list(_shifts(fabric, plan, kind))
-    links_at_most = net.next_switch.size
-    busiest = max((load_of(walks, home_index, a, b, links_at_most) for a, b in shifts), default=0)
+    links_at_most, ways = net.next_switch.size, stacked(walks)
+    busiest = max((load_of(ways, home_index, a, b, links_at_most) for a, b in shifts), default=0)
     of_all = list(_endpoint_shifts(fabric, plan, net))
-    busiest_of_all = max((load_of(walks, home_index, a, b, links_at_most) for a, b in of_all), default=0)
+    busiest_of_all = max((load_of(ways, home_index, a, b, links_at_most) for a, b in of_all), default=0)
     findings = [
         *_counts(fabric, plan, routes, planned),
         *_reachable(plan, walks),

@@ -14,6 +14,8 @@ LONGEST_WAY = 5
 _LOST = -1
 
 Integers = npt.NDArray[np.int64]
+#: A fabric of 64,000 LIDs has fewer than 2**31 links.
+Links = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,7 +99,7 @@ class Walk:
 
     switches: Integers
     turns: npt.NDArray[np.bool_]
-    links: Integers
+    links: Links
 
 
 def walk(net: Wiring, leaf: int) -> Walk:
@@ -114,7 +116,7 @@ def walk(net: Wiring, leaf: int) -> Walk:
     went_down = np.zeros(adapters.size, dtype=bool)
     turns = np.zeros(adapters.size, dtype=bool)
     switches = np.zeros(adapters.size, dtype=np.int64)
-    links = np.full((LONGEST_WAY, adapters.size), _LOST)
+    links = np.full((LONGEST_WAY, adapters.size), _LOST, dtype=np.int32)
     moving = np.ones(adapters.size, dtype=bool)
     for hop in range(LONGEST_WAY):
         port = np.where(moving, net.table[at, adapters], 0)
@@ -132,17 +134,21 @@ def walk(net: Wiring, leaf: int) -> Walk:
     return Walk(switches=np.where(arrived, switches, 0), turns=turns, links=links)
 
 
-def load_of(walks: Sequence[Walk], home_index: Integers, sources: Integers, destinations: Integers, links: int) -> int:
+def stacked(walks: Sequence[Walk]) -> Links:
+    """Return the links of all walks, (leaves, LONGEST_WAY, adapters), for `load_of`: 380 MB with 24,576 adapters."""
+    return np.stack([one.links for one in walks])
+
+
+def load_of(ways: Links, home_index: Integers, sources: Integers, destinations: Integers, links: int) -> int:
     """Return how many of the flows source -> destination share the busiest link between switches or to an adapter.
 
     Args:
-        walks: of every leaf.
+        ways: of every leaf.
         home_index: for each adapter the index of its leaf's walk.
         sources: adapters that send.
         destinations: adapters that they send to, pair by pair.
         links: number of links there can be.
     """
-    stacked = np.stack([one.links for one in walks])
-    taken = stacked[home_index[sources], :, destinations]
+    taken = ways[home_index[sources], :, destinations]
     counted = np.bincount(taken[taken >= 0], minlength=links)
     return int(counted.max(initial=0))
