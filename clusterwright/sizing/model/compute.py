@@ -122,11 +122,11 @@ class LayerCompute:
 @formula(
     "3 × ({multiplied_s} + {streamed_s} + {experts_s}) + {scores_passes} × {attended_s} + {overhead_s}",
     source="docs/accuracy.md: forward once, backward twice",
-    multiplied_s=Term("matrices, forward", ".6f", "ms", 1e3),
+    multiplied_s=Term("forward matrices", ".6f", "ms", 1e3),
     streamed_s=Term("memory-bound operations", ".6f", "ms", 1e3),
-    experts_s=Term("experts, forward", ".6f", "ms", 1e3),
+    experts_s=Term("forward experts", ".6f", "ms", 1e3),
     scores_passes=Term("passes of the scores", "g"),
-    attended_s=Term("scores, forward", ".6f", "ms", 1e3),
+    attended_s=Term("forward scores", ".6f", "ms", 1e3),
     overhead_s=Term("overhead", ".6f", "ms", 1e3),
 )
 def layer_s(
