@@ -7,8 +7,8 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from clusterwright.finance.finances import Finances
-from clusterwright.outputs.workbook.checks import CHANGED
-from clusterwright.outputs.workbook.shared import label_of
+from clusterwright.outputs.workbook.checks.sheet import CHANGED
+from clusterwright.outputs.workbook.writing.shared import label_of
 
 CENT = 0.005
 

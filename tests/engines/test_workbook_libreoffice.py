@@ -18,7 +18,7 @@ from openpyxl.workbook import Workbook
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
-from clusterwright.outputs.workbook.checks import CHANGED
+from clusterwright.outputs.workbook.checks.sheet import CHANGED
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import Currency

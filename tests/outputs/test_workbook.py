@@ -9,7 +9,7 @@ from openpyxl.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
 from clusterwright.finance.finances import finances
-from clusterwright.outputs.workbook.page import FUNCTIONS, PlainWorksheet
+from clusterwright.outputs.workbook.writing.page import FUNCTIONS, PlainWorksheet
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import Currency

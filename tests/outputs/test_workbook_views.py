@@ -15,7 +15,7 @@ from openpyxl.workbook import Workbook
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
-from clusterwright.outputs.workbook.formula import Span
+from clusterwright.outputs.workbook.writing.formula import Span
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from tests.commitments import only_commitments
@@ -139,19 +139,19 @@ def test_a_plan_with_clouds_alone_has_nothing_to_write_off(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("module", "name", "off"),
     [
-        ("tax", "product_sum", "Tax, On premises: present value after tax"),
-        ("options", "span", "Options, On premises: present value"),
-        ("financing", "payment", "Financing, loan: payment a month"),
-        ("options", "span", "Options, AWS, on demand: present value"),
-        ("cash", "span", "Cash aws: total"),
-        ("cash", "span", "Cash onprem: present value"),
-        ("cash", "total", "Summary, AWS: a run in cash or its share"),
-        ("cash", "added", "Summary, on premises: buy now"),
-        ("returns", "product_sum", "Returns, AWS, on demand: present value saved"),
-        ("cash", "amount_of", "Cash aws: amounts used that its formulas do not count"),
-        ("cash", "amount_of", "Cash onprem: amounts kept that its formulas do not count"),
-        ("units", "span", "Unit costs, On premises: levelised, USD per useful GPU-hour"),
-        ("profit", "total", "P&L, On premises: running costs"),
+        ("tax.sheet", "product_sum", "Tax, On premises: present value after tax"),
+        ("results.ranking", "span", "Options, On premises: present value"),
+        ("tax.financing", "payment", "Financing, loan: payment a month"),
+        ("results.ranking", "span", "Options, AWS, on demand: present value"),
+        ("months.cash", "span", "Cash aws: total"),
+        ("months.cash", "span", "Cash onprem: present value"),
+        ("months.cash", "total", "Summary, AWS: a run in cash or its share"),
+        ("months.cash", "added", "Summary, on premises: buy now"),
+        ("results.returns", "product_sum", "Returns, AWS, on demand: present value saved"),
+        ("months.cash", "amount_of", "Cash aws: amounts used that its formulas do not count"),
+        ("months.cash", "amount_of", "Cash onprem: amounts kept that its formulas do not count"),
+        ("results.units", "span", "Unit costs, On premises: levelised, USD per useful GPU-hour"),
+        ("tax.profit", "total", "P&L, On premises: running costs"),
     ],
 )
 def test_a_wrong_formula_of_ours_sets_the_checks_off(
@@ -186,10 +186,10 @@ def _broken(book: Workbook) -> list[str]:
 @pytest.mark.parametrize(
     ("module", "name", "off"),
     [
-        ("tax", "product_sum", "Tax, AWS, on demand: present value after tax"),
-        ("cash", "amount_of", "Cash aws: amounts used that its formulas do not count"),
-        ("cash", "total", "Summary, AWS: a month in cash or its share"),
-        ("options", "span", "Options, On premises: present value"),
+        ("tax.sheet", "product_sum", "Tax, AWS, on demand: present value after tax"),
+        ("months.cash", "amount_of", "Cash aws: amounts used that its formulas do not count"),
+        ("months.cash", "total", "Summary, AWS: a month in cash or its share"),
+        ("results.ranking", "span", "Options, On premises: present value"),
     ],
 )
 def test_a_wrong_formula_of_a_services_workbook_sets_the_checks_off(

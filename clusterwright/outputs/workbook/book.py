@@ -9,30 +9,30 @@ import io
 from typing import Any
 
 from clusterwright.finance.finances import Finances
-from clusterwright.outputs.workbook.bill import Bill, write_bill
-from clusterwright.outputs.workbook.by_option import write_by_option, write_calendar
-from clusterwright.outputs.workbook.cash import CashSheet, owner_cells, write_cash
-from clusterwright.outputs.workbook.checks import add_checks, add_profit_checks, write_checks
-from clusterwright.outputs.workbook.contract_months import write_contract_calendar
-from clusterwright.outputs.workbook.contracts import contracted, write_contracts
-from clusterwright.outputs.workbook.engine_checks import Views, add_engine_checks
-from clusterwright.outputs.workbook.financing import write_financing
-from clusterwright.outputs.workbook.formula import Figure, figure
-from clusterwright.outputs.workbook.inputs import write_inputs
-from clusterwright.outputs.workbook.mixed import mixed_options, needs_base
-from clusterwright.outputs.workbook.page import Page
-from clusterwright.outputs.workbook.profit import write_profit
-from clusterwright.outputs.workbook.ranking import write_options, write_ranking
-from clusterwright.outputs.workbook.register import write_assumptions, write_not_counted
-from clusterwright.outputs.workbook.rent_case import Rents
-from clusterwright.outputs.workbook.resale import Resale
-from clusterwright.outputs.workbook.returns import write_returns
-from clusterwright.outputs.workbook.shared import Workbook, option_of
-from clusterwright.outputs.workbook.stages import BASE_STAGES, staged, write_stages
-from clusterwright.outputs.workbook.summary import write_result, write_summary
-from clusterwright.outputs.workbook.tax import write_tax
-from clusterwright.outputs.workbook.units import write_units
-from clusterwright.outputs.workbook.views import write_breakeven, write_heat_map, write_uncertainty
+from clusterwright.outputs.workbook.checks.engine import Views, add_engine_checks
+from clusterwright.outputs.workbook.checks.sheet import add_checks, add_profit_checks, write_checks
+from clusterwright.outputs.workbook.inputs.bill import Bill, write_bill
+from clusterwright.outputs.workbook.inputs.contracts import contracted, write_contracts
+from clusterwright.outputs.workbook.inputs.register import write_assumptions, write_not_counted
+from clusterwright.outputs.workbook.inputs.resale import Resale
+from clusterwright.outputs.workbook.inputs.sheet import write_inputs
+from clusterwright.outputs.workbook.inputs.stages import BASE_STAGES, staged, write_stages
+from clusterwright.outputs.workbook.months.by_option import write_by_option, write_calendar
+from clusterwright.outputs.workbook.months.cash import CashSheet, owner_cells, write_cash
+from clusterwright.outputs.workbook.months.contract_months import write_contract_calendar
+from clusterwright.outputs.workbook.months.mixed import mixed_options, needs_base
+from clusterwright.outputs.workbook.months.rent_case import Rents
+from clusterwright.outputs.workbook.results.ranking import write_options, write_ranking
+from clusterwright.outputs.workbook.results.returns import write_returns
+from clusterwright.outputs.workbook.results.summary import write_result, write_summary
+from clusterwright.outputs.workbook.results.units import write_units
+from clusterwright.outputs.workbook.results.views import write_breakeven, write_heat_map, write_uncertainty
+from clusterwright.outputs.workbook.tax.financing import write_financing
+from clusterwright.outputs.workbook.tax.profit import write_profit
+from clusterwright.outputs.workbook.tax.sheet import write_tax
+from clusterwright.outputs.workbook.writing.formula import Figure, figure
+from clusterwright.outputs.workbook.writing.page import Page
+from clusterwright.outputs.workbook.writing.shared import Workbook, option_of
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import Currency
 from clusterwright.tco.records import Candidate
@@ -61,7 +61,7 @@ def workbook_xlsx(plan: Plan, found: Finances, currency: Currency | None = None)
     """
     import xlsxwriter  # noqa: PLC0415 - only where a workbook is written
 
-    from clusterwright.outputs.workbook.page import PlainWorksheet  # noqa: PLC0415
+    from clusterwright.outputs.workbook.writing.page import PlainWorksheet  # noqa: PLC0415
 
     stream = io.BytesIO()
     book = xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})

@@ -1,0 +1,1 @@
+"""The sheets of books, profit, tax and financing. Start with `sheet`."""

@@ -1,0 +1,1 @@
+"""How sheets are written: formulas with their values, pages, names of inputs. Start with `page`."""
