@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from clusterwright.tco.focus_export import read_focus
+from clusterwright.tco.focus.export import read_focus
 
 NAME = "benchmark"
 NODES = 48

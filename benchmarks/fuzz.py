@@ -588,7 +588,7 @@ def a_cost_case(case: Case) -> None:
 
 def a_bill(case: Case) -> None:
     """Read a FOCUS export."""
-    from clusterwright.tco.focus_export import read_focus
+    from clusterwright.tco.focus.export import read_focus
 
     path = case.file("export.csv", spoilt_table(EXPORT, case.chance))
     read_focus([path], tag="gpu-cluster", value="small", cost="effective", count_repeated=False)

@@ -28,7 +28,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products, products_of
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.pricing.store import PriceStore
-from clusterwright.tco.owning import default_terms, owned_servers
+from clusterwright.tco.terms.owning import default_terms, owned_servers
 
 HISTORY_ROWS = 614_136
 SPOT_ROWS = 100_000_000

@@ -15,9 +15,9 @@ from clusterwright.pricing.gpu_products import gpu_products
 from clusterwright.tco.chance.drawing import drawn
 from clusterwright.tco.chance.price_paths import PathDraws, PathRule, market_histories
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Candidate, Economics
-from clusterwright.tco.taxes import Taxes
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.taxes.after_tax import Taxes
+from clusterwright.tco.terms.records import Candidate, Economics
 
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
 OPTIONS = 6

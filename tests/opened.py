@@ -18,7 +18,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import USD, Currency, MoneyFormat
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 
 def target_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:

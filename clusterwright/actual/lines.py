@@ -12,7 +12,7 @@ from functools import cache
 
 from clusterwright.assets import root
 from clusterwright.finance.charges import Charge
-from clusterwright.tco.focus_export import ChargeGroup
+from clusterwright.tco.focus.export import ChargeGroup
 
 #: Words in a provider's name, by target.
 _PROVIDERS = (

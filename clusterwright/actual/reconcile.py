@@ -15,7 +15,7 @@ from clusterwright.actual.records import Actual, Comparison, Variance
 from clusterwright.errors import InputError
 from clusterwright.finance.charges import Charge
 from clusterwright.plan.record import Option, Plan
-from clusterwright.tco.focus_export import ChargeGroup, FocusExport, Span
+from clusterwright.tco.focus.export import ChargeGroup, FocusExport, Span
 from clusterwright.units import percent
 
 _HOUR_S = 3600.0

@@ -22,7 +22,7 @@ from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.plan.text.serving import time_text
 from clusterwright.plan.text.words import on_target
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.focus_export import COSTS, read_focus
+from clusterwright.tco.focus.export import COSTS, read_focus
 from clusterwright.units import percent
 
 TAG = "gpu-cluster"

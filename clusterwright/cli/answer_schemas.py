@@ -62,7 +62,7 @@ def _finance() -> Any:  # noqa: ANN401
     from clusterwright.finance.finances import Finances
     from clusterwright.finance.unit_costs import UnitCost
     from clusterwright.plan.record import Plan
-    from clusterwright.tco.records import CandidateCost
+    from clusterwright.tco.terms.records import CandidateCost
 
     found, plan, cost = get_type_hints(Finances), get_type_hints(Plan), get_type_hints(CandidateCost)
     option = _model(

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from clusterwright.explain.records import Explanation, Input, exact
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Breakeven
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import Breakeven
 from clusterwright.units import percent
 
 _RULE = "month before + months between × (owned - rented before) / (owned - rented before - (owned - rented after))"

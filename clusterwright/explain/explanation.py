@@ -23,7 +23,7 @@ from clusterwright.plan.finetuning.record import finetuning_option, finetuning_p
 from clusterwright.plan.record import Option, Plan, training_option, training_plan
 from clusterwright.plan.serving.record import serving_option, serving_plan
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 _PROGRAM = "clusterwright/facility/storage/design.py"
 _FIELDS = {"capacity": "capacity_bytes", "read": "read_bytes_per_s", "write": "write_bytes_per_s"}

@@ -7,8 +7,8 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import amount_text
 from clusterwright.plan.work import reference_target, run_hours
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CashFlowRow, CategoryCost, PresentYear, PricedLine
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CashFlowRow, CategoryCost, PresentYear, PricedLine
 from clusterwright.units import percent
 
 _SOURCES = ("docs/tco.md; tco/sql",)

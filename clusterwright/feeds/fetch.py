@@ -14,7 +14,7 @@ from clusterwright.feeds.download import FeedError, Fetcher
 from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
 from clusterwright.pricing.ingest import Document, Ingested, ingest
 from clusterwright.pricing.store import PriceStore
-from clusterwright.tco.focus_files import write_own_prices
+from clusterwright.tco.focus.files import write_own_prices
 
 _CLOUDS = ("aws", "azure")
 

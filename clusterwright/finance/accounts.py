@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from clusterwright.finance.finances import Finances
 from clusterwright.plan.record import Plan
-from clusterwright.tco.contracts import Contract
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CashFlowRow, PricedLine
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.contracts import Contract
+from clusterwright.tco.terms.records import CashFlowRow, PricedLine
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

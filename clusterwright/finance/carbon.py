@@ -11,8 +11,8 @@ from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError
 from clusterwright.plan.record import Plan
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost
 
 _MONTH_S = 730 * 3600.0
 _OWNED = "onprem"
@@ -55,13 +55,13 @@ def emissions(
     idle share in all other hours, at the nameplate of a system with the same accelerator and the operator's PUE.
 
     Args:
-        plan: with its options, and `finance.carbon`.
+        plan: with its options, and `tco.carbon`.
         ledger: their cash flow.
         costs: of the options.
         accelerators: catalogue ids, by key of the option.
 
     Raises:
-        InputError: the grid or a target of `finance.carbon` is unknown.
+        InputError: the grid or a target of `tco.carbon` is unknown.
     """
     _check(plan.tco, plan)
     owned = {row["key"]: row["kwh"] for row in ledger.query("tco/sql/owner_energy.sql", {})}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from clusterwright.finance.accounts import Account
 from clusterwright.pricing.records import COMMITTED_TERMS, PriceRequest
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CashFlowRow, PricedLine
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CashFlowRow, PricedLine
 
 #: Category, item, capex or opex, fixed or variable: what rows of the cash flow are called.
 _Name = tuple[str, str, str, str]

@@ -14,8 +14,8 @@ from clusterwright.finance.charge_streams import Stream, streams
 from clusterwright.finance.finances import Finances
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CashFlowRow, PricedLine
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CashFlowRow, PricedLine
 
 #: What a bill line counts, as FOCUS writes units: singular and plural.
 _UNITS = {"node": ("Node", "Nodes"), "each": ("Unit", "Units"), "IP": ("IP", "IPs"), "GB": ("GB", "GB"),

@@ -15,9 +15,9 @@ from clusterwright.tco.chance.distributions import OptionBand, UncertainInput
 from clusterwright.tco.chance.drawing import Drawn, drawn
 from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule, market_histories
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost, Parameter
-from clusterwright.tco.taxes import Taxes
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.taxes.after_tax import Taxes
+from clusterwright.tco.terms.records import CandidateCost, Parameter
 
 if TYPE_CHECKING:
     import numpy as np

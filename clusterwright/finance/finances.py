@@ -19,8 +19,8 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.chance.distributions import UncertainInput
 from clusterwright.tco.chance.drawing import DrawnOption, DrawnRegret
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost, CashFlowRow
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost, CashFlowRow
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

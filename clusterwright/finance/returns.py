@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from clusterwright.plan.contracted import node_usd_per_gpu_hour
 from clusterwright.tco.chance.drawn_breakevens import DrawnBreakeven, NodePrices
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Breakeven, CandidateCost
-from clusterwright.tco.returns import internal_rates, payback_month, present_value
+from clusterwright.tco.formulas.returns import internal_rates, payback_month, present_value
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import Breakeven, CandidateCost
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,7 +19,7 @@ class Return:
         npv_usd: present value of the savings, resale included.
         irr_per_year: internal rate of return, None if there is none or several; `reason` says why.
         payback_months, discounted_payback_months: when the money is back, resale left out of neither.
-        breakeven_months, breakeven_utilisation: as in `tco.records.Breakeven`.
+        breakeven_months, breakeven_utilisation: as in `tco.terms.records.Breakeven`.
         breakeven_months_p10, breakeven_months_p50, breakeven_months_p90: over the draws; None where that share of them
             does not get there within the horizon.
         probability_never: share of the draws in which owning does not become cheaper within the horizon.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clusterwright.finance.drawn_plan import savings
 from clusterwright.tco.chance.distributions import UncertainInput
 from clusterwright.tco.chance.uncertainty import grid, one_at_a_time
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 HEAT_FACTORS = (0.4, 0.6, 0.8, 1.0, 1.25)
 

@@ -6,11 +6,19 @@ from dataclasses import dataclass
 
 from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.plan.hybrids import BRIDGED
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import depreciation_fractions
-from clusterwright.tco.financing import Financed, with_lease, with_loan
-from clusterwright.tco.records import CandidateCost
-from clusterwright.tco.taxes import AfterTax, BookMonth, BookYear, Taxes, after_tax, bonus_fraction, book_months
+from clusterwright.tco.formulas.finance import depreciation_fractions
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.taxes.after_tax import (
+    AfterTax,
+    BookMonth,
+    BookYear,
+    Taxes,
+    after_tax,
+    bonus_fraction,
+    book_months,
+)
+from clusterwright.tco.taxes.financing import Financed, with_lease, with_loan
+from clusterwright.tco.terms.records import CandidateCost
 
 _MONTH_S = 730 * 3600.0
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.record import Plan
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import Levelisation, capital_recovery_factor
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.formulas.finance import Levelisation, capital_recovery_factor
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,7 +24,7 @@ from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.currency import money_as_asked, with_currency
 from clusterwright.tco.chance.uncertainty import SEED
-from clusterwright.tco.records import CandidateCost, CashFlowRow, Parameter, PricedLine
+from clusterwright.tco.terms.records import CandidateCost, CashFlowRow, Parameter, PricedLine
 
 if TYPE_CHECKING:
     from clusterwright.feeds.vendor_quotes import VendorQuotes

@@ -11,9 +11,9 @@ from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import main_ways
 from clusterwright.plan.text.words import amount_text, term_text
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.metered import SERVICES
-from clusterwright.tco.records import Candidate, CandidateCost, CashFlowRow, PricedLine
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.renting.metered import SERVICES
+from clusterwright.tco.terms.records import Candidate, CandidateCost, CashFlowRow, PricedLine
 from clusterwright.units import SECONDS_PER_DAY, percent
 
 #: What buyers ask for beside the cluster, by the parameters of the cash flow that count it for what is owned.

@@ -42,8 +42,8 @@ from clusterwright.plan.recount import not_counted
 from clusterwright.plan.work import growth_factor, reference
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.chance.uncertainty import uncertain_inputs
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost
 
 _EXISTING: dict[str, Callable[..., ExistingIds]] = {
     "aws": AwsExistingIds,

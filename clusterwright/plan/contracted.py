@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtras
-from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.metered import SERVICES, metered_charge, support_plan, support_share
-from clusterwright.tco.priced_lines import is_by_term
-from clusterwright.tco.records import Candidate, CandidateCost
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.ledger.priced_lines import is_by_term
+from clusterwright.tco.renting.metered import SERVICES, metered_charge, support_plan, support_share
+from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Surcharge
+from clusterwright.tco.terms.records import Candidate, CandidateCost
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -42,8 +42,8 @@ from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.records.point import SizedPoint
-from clusterwright.tco.engine import Ledger, cost
-from clusterwright.tco.records import Candidate, CandidateCost, Economics
+from clusterwright.tco.ledger.engine import Ledger, cost
+from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 Progress = Callable[[str], None]

@@ -13,7 +13,7 @@ from clusterwright.errors import Finding
 from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption, Plan, WorkloadSummary
 from clusterwright.sizing.records.point import SizedPoint
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 
 
 class Engine(Protocol):

@@ -12,9 +12,9 @@ from clusterwright.errors import InputError
 from clusterwright.plan.contracted import Offer
 from clusterwright.plan.offers import HARDWARE
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.mixes import Mix, owned_and_rented
-from clusterwright.tco.payments import Financing
-from clusterwright.tco.records import CandidateCost, Economics
+from clusterwright.tco.formulas.payments import Financing
+from clusterwright.tco.renting.mixes import Mix, owned_and_rented
+from clusterwright.tco.terms.records import CandidateCost, Economics
 
 _CHEAPEST = "cheapest"
 _MONTH_S = 730 * 3600.0

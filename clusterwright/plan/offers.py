@@ -14,7 +14,7 @@ from clusterwright.plan.record import Hardware, Option, OtherOption, Plan, WorkU
 from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS, PriceRequest
-from clusterwright.tco.records import Candidate, Parameter
+from clusterwright.tco.terms.records import Candidate, Parameter
 from clusterwright.units import percent
 
 #: Separator in a key between a target and hardware that is not the target's first choice.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option, Plan
-from clusterwright.tco.records import PricedLine
+from clusterwright.tco.terms.records import PricedLine
 from clusterwright.units import SECONDS_PER_DAY
 
 #: The rule's id: it speaks of the data of prices, not of anything that is wrong with a blueprint.

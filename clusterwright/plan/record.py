@@ -20,7 +20,7 @@ from clusterwright.sizing.records.job import ComputeTime, Layout, MemoryPerGpu, 
 from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.run import Goodput, StorageNeed
 from clusterwright.sizing.training.traffic import Traffic
-from clusterwright.tco.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
+from clusterwright.tco.terms.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
 from clusterwright.units import percent
 
 
@@ -141,7 +141,7 @@ class GoalSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EconomicsSummary:
-    """What money was counted with; see `tco.records.Economics`.
+    """What money was counted with; see `tco.terms.records.Economics`.
 
     Attributes:
         runs: of the horizon, as the blueprint gives them; None where they follow from the utilisation.
@@ -278,7 +278,7 @@ class Option:
         calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the goal's confidence.
         run_usd, run_usd_low, run_usd_high: cash that one run takes; None where it is bought or committed, then
             run_share_usd: share of the horizon's cost that a run takes.
-        horizon_usd … priced_share: see `tco.records.CandidateCost`.
+        horizon_usd … priced_share: see `tco.terms.records.CandidateCost`.
         booked: what is booked and paid whole for the run, None where its hours alone are paid.
         it_power_w: nameplate load of owned hardware, None for rented.
         facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
@@ -474,7 +474,7 @@ class Alternative:
         run_usd, run_usd_low, run_usd_high: cash that one run takes; None where only a share of the horizon's cost falls
             on it: `run_share_usd`.
         horizon_usd, npv_usd, with their bands, and capex_usd: of the work of the horizon.
-        usd_per_gpu_hour, priced_share, horizon_priced_share: see `tco.records.CandidateCost`.
+        usd_per_gpu_hour, priced_share, horizon_priced_share: see `tco.terms.records.CandidateCost`.
         ranked: whether it can be the answer: planned under its own limits, in time, assured, with all its costs.
         reason: why it is not ranked, empty where it is; note: what is assumed of it.
         set_values: `path=value` overrides that make it the plan's option; empty where it is one already.

@@ -11,8 +11,8 @@ from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.record import Plan
 from clusterwright.plan.work import reference
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Candidate, Economics
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import Candidate, Economics
 
 
 def candidates_of(plan: Plan) -> list[Candidate]:

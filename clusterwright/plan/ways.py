@@ -11,8 +11,8 @@ from clusterwright.plan.offers import not_met, offers
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.recount import economics_of_plan
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost
 
 #: Why what is owned is no answer where it comes late: the way that rents until then is one.
 _LATE = "it is not there before its delivery"

@@ -8,7 +8,7 @@ from clusterwright.errors import Finding
 from clusterwright.plan.owned.cost import pace_of
 from clusterwright.plan.record import Option, Plan, WorkUnit
 from clusterwright.plan.text.words import amount_text, on_target
-from clusterwright.tco.records import Candidate, Economics
+from clusterwright.tco.terms.records import Candidate, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent
 
 #: Share of the horizon that a cluster works, where the blueprint gives neither runs nor utilisation.

@@ -12,9 +12,9 @@ from clusterwright.plan.facts import Facts
 from clusterwright.plan.owned.design import owned_design
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sweep.records import TERM, Question, SweptPoint
-from clusterwright.tco.engine import cost
+from clusterwright.tco.ledger.engine import cost
 from clusterwright.tco.on_demand import RunCost, run_costs
-from clusterwright.tco.records import Candidate, CandidateCost
+from clusterwright.tco.terms.records import Candidate, CandidateCost
 
 #: Nodes of all designs of one front together: a design lays every cable, which takes 0.6 ms a node on one core.
 DESIGNED_NODES = 1_000

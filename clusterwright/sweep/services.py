@@ -24,7 +24,7 @@ from clusterwright.sizing.serving.search import RatePoint
 from clusterwright.sweep.costs import costs_of
 from clusterwright.sweep.fronts import facts
 from clusterwright.sweep.records import NotSized, Question
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.terms.records import CandidateCost
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.assumptions import assumptions
-from clusterwright.tco.priced_lines import price_lines
-from clusterwright.tco.records import Candidate, Economics, MissingPrice, PricedLine
+from clusterwright.tco.ledger.priced_lines import price_lines
+from clusterwright.tco.terms.assumptions import assumptions
+from clusterwright.tco.terms.records import Candidate, Economics, MissingPrice, PricedLine
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ from clusterwright.errors import EXIT_BUG, ClusterwrightError, InputError
 from clusterwright.finance.finances import finances
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 from .conftest import SMALL
 

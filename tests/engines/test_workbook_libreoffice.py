@@ -23,8 +23,8 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost
 from tests.opened import workbook_xlsx
 
 pytestmark = pytest.mark.engine

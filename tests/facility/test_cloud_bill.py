@@ -14,7 +14,7 @@ from clusterwright.facility.cloud_bill import _all_parts, cloud_bill, cloud_part
 from clusterwright.facility.storage.file_system import choose_file_system
 from clusterwright.sizing.records.job import TrainingPoint
 from clusterwright.sizing.records.run import StorageNeed
-from clusterwright.tco.assumptions import assumptions
+from clusterwright.tco.terms.assumptions import assumptions
 
 from .examples import sized_point, storage_need
 

@@ -24,8 +24,8 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
 from clusterwright.plan.text.money import Currency, MoneyFormat
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.contracts import Contract
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.contracts import Contract
 from tests.opened import focus_rows
 
 BEGIN = dt.date(2027, 1, 1)

@@ -23,7 +23,7 @@ from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.focus_export import ChargeGroup, FocusExport, Span, read_focus
+from clusterwright.tco.focus.export import ChargeGroup, FocusExport, Span, read_focus
 
 Row = dict[str, Any]
 NAME = "train-gpt3-175b"

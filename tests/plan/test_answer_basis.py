@@ -20,7 +20,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 from .examples import SHIPPED, plan_of, shipped
 

@@ -17,9 +17,9 @@ from clusterwright.finance import charges
 from clusterwright.finance.charge_streams import _name_of, _paid_ahead_of
 from clusterwright.finance.charges import _by_month, _served, _spread
 from clusterwright.pricing.offer_lines import _check_end, _header
-from clusterwright.tco import financing
 from clusterwright.tco.chance.distributions import _lognormal
-from clusterwright.tco.contracts import Contract
+from clusterwright.tco.taxes import financing
+from clusterwright.tco.terms.contracts import Contract
 
 
 def _record(**values: object) -> Any:  # noqa: ANN401 - stands for a record of which a rule reads these fields alone

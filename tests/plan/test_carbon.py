@@ -13,7 +13,7 @@ from clusterwright.finance.carbon import Emissions, cloud_pues, embodied_by_gpu,
 from clusterwright.plan.record import TrainingPlan
 from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 

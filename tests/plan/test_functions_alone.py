@@ -33,7 +33,7 @@ from clusterwright.sizing.training.practice import LEAN, STANDARD
 from clusterwright.sweep import costs, space
 from clusterwright.tco.chance.distributions import UncertainInput
 from clusterwright.tco.chance.uncertainty import OwnBand, _of_user
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 from tests.tco.examples import bare
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.finance import depreciation_fractions
+from clusterwright.tco.formulas.finance import depreciation_fractions
 
 from .examples import SMALL, plan_of
 

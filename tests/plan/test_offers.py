@@ -19,8 +19,8 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.recount import economics_of_plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost
 from tests.commitments import only_commitments
 from tests.pricing.quotes import quote, read
 

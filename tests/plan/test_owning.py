@@ -17,9 +17,9 @@ from clusterwright.plan.owned.cost import housed, parameters_of, resale_of
 from clusterwright.plan.recount import not_counted
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.assumptions import assumptions
-from clusterwright.tco.owner_costs import optional_parameters, owner_costs
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.assumptions import assumptions
+from clusterwright.tco.terms.owner_costs import optional_parameters, owner_costs
+from clusterwright.tco.terms.records import Parameter
 
 BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 DAY = dt.date(2026, 10, 16)

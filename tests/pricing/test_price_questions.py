@@ -10,7 +10,7 @@ import pytest
 from clusterwright.catalog.load import load
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import GpuProduct, products_of
-from clusterwright.tco.owning import OwningTerms, owned_servers
+from clusterwright.tco.terms.owning import OwningTerms, owned_servers
 
 from .examples import folder, point
 

@@ -19,8 +19,8 @@ from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.training.memory import state_bytes_per_parameter
 from clusterwright.sizing.training.search import search
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Candidate, Economics
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import Candidate, Economics
 
 
 def test_adam_takes_18_bytes_per_parameter() -> None:

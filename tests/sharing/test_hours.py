@@ -20,7 +20,7 @@ from clusterwright.sharing.hours import (
     worked_share,
 )
 from clusterwright.sharing.money import owned_usd, rented_usd, split
-from clusterwright.tco.records import CategoryCost
+from clusterwright.tco.terms.records import CategoryCost
 
 #: Hours of the example of docs/sharing.md.
 _RATES = [8.0] * 12 + [2.0] * 12

@@ -3,7 +3,7 @@
 import dataclasses
 
 from clusterwright.facility.bill import Bill, BillLine
-from clusterwright.tco.records import Candidate, Economics
+from clusterwright.tco.terms.records import Candidate, Economics
 
 #: An owner who pays for equipment and energy alone: nameplate power at all times, nothing else, no resale.
 BARE = (

@@ -10,9 +10,9 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.assumptions import assumptions, parameters, resale_fraction
-from clusterwright.tco.engine import cost
-from clusterwright.tco.records import Economics
+from clusterwright.tco.ledger.engine import cost
+from clusterwright.tco.terms.assumptions import assumptions, parameters, resale_fraction
+from clusterwright.tco.terms.records import Economics
 
 from .examples import bare, candidate, line, stored
 

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge, Tier, charge_of_tiers
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.mixes import Mix, Part
-from clusterwright.tco.records import Candidate, CandidateCost, Economics
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.renting.mixes import Mix, Part
+from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Surcharge, Tier, charge_of_tiers
+from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
+from clusterwright.tco.terms.stages import Pace
 
 from .examples import bare, bought, candidate, line, p5, stored
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import of_its_own
-from clusterwright.tco.engine import Ledger, cost
+from clusterwright.tco.ledger.engine import Ledger, cost
 from clusterwright.tco.on_demand import run_costs
-from clusterwright.tco.records import Candidate, CandidateCost, Economics
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
+from clusterwright.tco.terms.stages import Pace
 
 from .examples import bare, bought, candidate, line, p5, stored, with_overrides
 

@@ -9,7 +9,7 @@ from scipy import stats
 from clusterwright.errors import InputError
 from clusterwright.tco.chance.distributions import DISTRIBUTIONS, UncertainInput, quantiles
 from clusterwright.tco.chance.uncertainty import OwnBand, uncertain_inputs
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 
 SHARES = np.linspace(0.001, 0.999, 999)
 

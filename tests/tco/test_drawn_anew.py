@@ -10,12 +10,12 @@ from clusterwright.tco.chance.distributions import OptionBand
 from clusterwright.tco.chance.drawing import drawn
 from clusterwright.tco.chance.drawn_breakevens import NodePrices
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
-from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Tier
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.mixes import Mix, owned_and_rented
-from clusterwright.tco.records import Candidate, Economics, Surcharge
-from clusterwright.tco.stages import Pace
-from clusterwright.tco.taxes import Taxes, after_tax
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.renting.mixes import Mix, owned_and_rented
+from clusterwright.tco.taxes.after_tax import Taxes, after_tax
+from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Tier
+from clusterwright.tco.terms.records import Candidate, Economics, Surcharge
+from clusterwright.tco.terms.stages import Pace
 
 from .examples import bought, candidate, line, stored, with_overrides
 

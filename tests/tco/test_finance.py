@@ -8,14 +8,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
-from clusterwright.tco.finance import (
+from clusterwright.tco.formulas.finance import (
     capital_recovery_factor,
     depreciation_fractions,
     fixed_charge_rate,
     loan_payment,
     present_value_of_depreciation,
 )
-from clusterwright.tco.returns import internal_rates, payback_month, present_value
+from clusterwright.tco.formulas.returns import internal_rates, payback_month, present_value
 
 GOLDEN = {
     0.06: (0.852624, 0.842473, 0.374110, 0.288591, 0.237396, 0.203363),

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.contracts import Contract
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.mixes import Mix, owned_and_rented, owned_share
-from clusterwright.tco.records import Candidate, Economics
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.renting.mixes import Mix, owned_and_rented, owned_share
+from clusterwright.tco.terms.contracts import Contract
+from clusterwright.tco.terms.records import Candidate, Economics
+from clusterwright.tco.terms.stages import Pace
 
 from .examples import bare, bought, candidate, line, p5, with_overrides
 

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from clusterwright.tco.metered import metered_charge, support_plan
+from clusterwright.tco.renting.metered import metered_charge, support_plan
 
 DAY = dt.date(2026, 10, 16)
 TIB = 2.0**40

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.drawing import drawn
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.owner_costs import owner_costs
-from clusterwright.tco.records import Economics, Parameter
-from clusterwright.tco.stages import CONSTANT, Pace, stages
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.owner_costs import owner_costs
+from clusterwright.tco.terms.records import Economics, Parameter
+from clusterwright.tco.terms.stages import CONSTANT, Pace, stages
 
 from .examples import BARE, bare, bought, candidate, p5
 

@@ -6,8 +6,8 @@ import numpy_financial
 import pytest
 
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger, cost
-from clusterwright.tco.records import Economics
+from clusterwright.tco.ledger.engine import Ledger, cost
+from clusterwright.tco.terms.records import Economics
 
 from .examples import bare, bought, candidate, line, p5, with_overrides
 

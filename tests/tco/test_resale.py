@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.resale import ResaleCurve, ResaleShare
-from clusterwright.tco.stages import Pace, stages
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.resale import ResaleCurve, ResaleShare
+from clusterwright.tco.terms.stages import Pace, stages
 
 from .examples import BARE, bare, bought, candidate
 

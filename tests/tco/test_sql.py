@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 from clusterwright.pricing.statements import files, statement
-from clusterwright.tco.engine import TABLES
-from clusterwright.tco.owner_costs import owner_costs
+from clusterwright.tco.ledger.engine import TABLES
+from clusterwright.tco.terms.owner_costs import owner_costs
 
 Row = dict[str, Any]
 #: Tables that are empty where no contract is told.

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import statement
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import depreciation_fractions
-from clusterwright.tco.financing import with_lease, with_loan
-from clusterwright.tco.mixes import Mix, owned_and_rented
-from clusterwright.tco.payments import Financing, schedule
-from clusterwright.tco.records import Economics
-from clusterwright.tco.stages import Pace
-from clusterwright.tco.taxes import AfterTax, Taxes, after_tax, bonus_fraction
+from clusterwright.tco.formulas.finance import depreciation_fractions
+from clusterwright.tco.formulas.payments import Financing, schedule
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.renting.mixes import Mix, owned_and_rented
+from clusterwright.tco.taxes.after_tax import AfterTax, Taxes, after_tax, bonus_fraction
+from clusterwright.tco.taxes.financing import with_lease, with_loan
+from clusterwright.tco.terms.records import Economics
+from clusterwright.tco.terms.stages import Pace
 
 from .examples import bare, bought, candidate, line, with_overrides
 

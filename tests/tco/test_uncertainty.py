@@ -23,8 +23,8 @@ from clusterwright.tco.chance.uncertainty import (
     stream,
     uncertain_inputs,
 )
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Economics
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import Economics
 
 from .examples import bought, candidate, p5, stored, with_overrides
 

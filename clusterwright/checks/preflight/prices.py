@@ -4,9 +4,9 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.cloud_bill import bill_line, standing_lines
 from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.assumptions import assumptions
-from clusterwright.tco.priced_lines import price_lines
-from clusterwright.tco.records import Candidate, Economics, PricedLine
+from clusterwright.tco.ledger.priced_lines import price_lines
+from clusterwright.tco.terms.assumptions import assumptions
+from clusterwright.tco.terms.records import Candidate, Economics, PricedLine
 from clusterwright.units import HOURS_PER_MONTH
 
 _PER_MONTH = {"hourly": HOURS_PER_MONTH, "monthly": 1.0}

@@ -9,7 +9,7 @@ from clusterwright.checks.preflight.storage import configured
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.values import text, whole
 from clusterwright.facility.cloud_bill import bill_line
-from clusterwright.tco.records import PricedLine
+from clusterwright.tco.terms.records import PricedLine
 
 _EMAIL = "alertEmail"
 #: What budgets are made on, of clouds where it is no part of the account: its key, an example, and what is missing.

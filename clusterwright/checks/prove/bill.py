@@ -15,7 +15,7 @@ from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import BillLine
 from clusterwright.facility.spares import kind_of_part
 from clusterwright.pricing.quoted import by_part
-from clusterwright.tco.priced_lines import lines_by_length, quotes_by_length
+from clusterwright.tco.ledger.priced_lines import lines_by_length, quotes_by_length
 
 FILE, PAGE = "bill_of_materials.csv", "bill_of_materials.md"
 _CENT_USD = 0.005

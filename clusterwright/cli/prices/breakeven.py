@@ -54,7 +54,7 @@ def _owning(server: str, given: dict[str, float | None], utilisation: float) -> 
     from clusterwright.catalog import lookup
     from clusterwright.catalog.load import load
     from clusterwright.pricing.records import COMMITTED_TERMS
-    from clusterwright.tco.owning import default_terms, owned_servers
+    from clusterwright.tco.terms.owning import default_terms, owned_servers
 
     catalogue = load()
     system = lookup.system(catalogue, server).id if server else ""

@@ -21,9 +21,9 @@ from clusterwright.evidence.cost_cases.counts import (
 from clusterwright.evidence.cost_cases.lines import Line, factor, lines
 from clusterwright.evidence.cost_cases.sections import BILLED
 from clusterwright.facility.bill import Bill, BillLine
-from clusterwright.tco.contracts import Surcharge
-from clusterwright.tco.mixes import Mix, Part
-from clusterwright.tco.records import Candidate, Economics
+from clusterwright.tco.renting.mixes import Mix, Part
+from clusterwright.tco.terms.contracts import Surcharge
+from clusterwright.tco.terms.records import Candidate, Economics
 
 #: Calendar days of a run by which utilisation is reported: a cluster works utilisation x horizon hours.
 _DAYS = 30.0

@@ -33,8 +33,8 @@ from clusterwright.evidence.cost_cases.sections import (
     Rent,
     Support,
 )
-from clusterwright.tco.engine import MOST_MONTHS
-from clusterwright.tco.finance import weighted_cost_of_capital
+from clusterwright.tco.formulas.finance import weighted_cost_of_capital
+from clusterwright.tco.ledger.engine import MOST_MONTHS
 
 Used = Annotated[Fraction, Field(gt=0, le=1)]
 #: One for all years, or one for each; the last one holds on.

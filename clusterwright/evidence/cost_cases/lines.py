@@ -8,7 +8,7 @@ from clusterwright.evidence.cost_cases.case import Option
 from clusterwright.evidence.cost_cases.counts import bought, gpus_had, nameplate_kw, of_year, purchase_usd, servers
 from clusterwright.evidence.cost_cases.fields import units_of
 from clusterwright.evidence.cost_cases.sections import Cost
-from clusterwright.tco.finance import loan_payment
+from clusterwright.tco.formulas.finance import loan_payment
 
 _HOURLY = {"hour": "cluster", "used_hour": "nodes"}
 

@@ -9,7 +9,7 @@ from clusterwright.evidence.cost_cases.case import TcoCase
 from clusterwright.evidence.cost_cases.prices import day_of, documented, hourly_price, with_prices
 from clusterwright.evidence.cost_cases.reading import read_case
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 #: The case that is calculated.
 CASE = "tco/one_node.yaml"

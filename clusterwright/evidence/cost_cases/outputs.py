@@ -10,11 +10,11 @@ from clusterwright.evidence.cost_cases.counts import gpus_had, nameplate_kw, pur
 from clusterwright.evidence.cost_cases.lines import paid_once
 from clusterwright.evidence.cost_cases.pairs import Figures, Paid, pair
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco import finance
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.finance import Levelisation
-from clusterwright.tco.records import CandidateCost
-from clusterwright.tco.taxes import AfterTax, Taxes, after_tax
+from clusterwright.tco.formulas import finance
+from clusterwright.tco.formulas.finance import Levelisation
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.taxes.after_tax import AfterTax, Taxes, after_tax
+from clusterwright.tco.terms.records import CandidateCost
 
 _ALMOST = 1e-9
 _BY_CATEGORY = ("total.", "monthly.", "yearly.")

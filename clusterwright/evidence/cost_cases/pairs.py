@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from clusterwright.evidence.cost_cases.candidates import shares
 from clusterwright.evidence.cost_cases.case import TcoCase
 from clusterwright.evidence.cost_cases.counts import gpus_had, utilisation
-from clusterwright.tco import returns
-from clusterwright.tco.records import Breakeven, CandidateCost
-from clusterwright.tco.taxes import AfterTax
+from clusterwright.tco.formulas import returns
+from clusterwright.tco.taxes.after_tax import AfterTax
+from clusterwright.tco.terms.records import Breakeven, CandidateCost
 
 #: Figures by name; None is none, with the reason in the second mapping.
 Figures = dict[str, float | None]

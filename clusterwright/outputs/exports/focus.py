@@ -19,7 +19,7 @@ from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_PROVIDER
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.chance.uncertainty import SEED
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.parquet import write_typed_rows
 
 #: Who bills, by target, as the providers name themselves in their own exports.

@@ -11,7 +11,7 @@ from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.onprem.netbox_power import rack_power
 from clusterwright.outputs.tables import csv_text
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.tco.priced_lines import lines_by_length
+from clusterwright.tco.ledger.priced_lines import lines_by_length
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -38,7 +38,7 @@ from clusterwright.outputs.onprem.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.words import own_facts_lines
 from clusterwright.pricing.quoted import by_part
-from clusterwright.tco.priced_lines import quotes_by_length
+from clusterwright.tco.ledger.priced_lines import quotes_by_length
 
 
 def own_parts(plan: Plan) -> dict[str, File]:

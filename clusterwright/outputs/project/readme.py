@@ -16,7 +16,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, cluster_text, days_band_text
-from clusterwright.tco.records import PricedLine
+from clusterwright.tco.terms.records import PricedLine
 from clusterwright.units import percent
 
 _FOUNDATION = "network, keys, roles, bucket, parallel file system, budget, alerts, logs"

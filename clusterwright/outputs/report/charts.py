@@ -23,7 +23,7 @@ from clusterwright.plan.record import Plan, WorkUnit
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.pricing.records import PricePoint
-from clusterwright.tco.records import CategoryCost, CumulativePoint
+from clusterwright.tco.terms.records import CategoryCost, CumulativePoint
 
 _MILLION, _THOUSAND = 1e6, 1e3
 _OTHER = "other"

@@ -30,7 +30,7 @@ from clusterwright.plan.text.words import (
     uncapital,
 )
 from clusterwright.plan.work import work_text
-from clusterwright.tco.records import Parameter, PricedLine
+from clusterwright.tco.terms.records import Parameter, PricedLine
 from clusterwright.units import percent
 
 #: This many of the dearest assumed prices are named; the report has all.

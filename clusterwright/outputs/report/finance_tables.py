@@ -13,7 +13,7 @@ from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import NONE
 from clusterwright.plan.text.words import capital, depreciation_text, month_text, term_text
-from clusterwright.tco.financing import Financed
+from clusterwright.tco.taxes.financing import Financed
 from clusterwright.units import percent
 
 _NONE = "none"

@@ -7,7 +7,7 @@ from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import booking_text, term_text
-from clusterwright.tco.records import Breakeven
+from clusterwright.tco.terms.records import Breakeven
 from clusterwright.units import percent
 
 UNKNOWN = "unknown"

@@ -31,8 +31,8 @@ from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, band_tex
 from clusterwright.plan.work import work_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PricePoint
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import Breakeven, CumulativePoint
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import Breakeven, CumulativePoint
 from clusterwright.units import percent
 
 

@@ -23,8 +23,8 @@ from clusterwright.plan.text.ranking import (
 from clusterwright.plan.text.words import capital, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.uncertainty import SEED
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.terms.records import CandidateCost
 from clusterwright.units import percent
 
 #: As many as `compare --finance` takes by default, so that both print the same.

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.engine import Ledger, cost
-from clusterwright.tco.records import Candidate, Economics, Parameter
+from clusterwright.tco.ledger.engine import Ledger, cost
+from clusterwright.tco.terms.records import Candidate, Economics, Parameter
 from clusterwright.units import percent
 
 _LARGEST = 10

@@ -14,7 +14,7 @@ from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import RANKED, days_shown, main_ways, purchase_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text, term_text
 from clusterwright.pricing.records import PricePoint
-from clusterwright.tco.records import CashFlowRow, Parameter, PricedLine
+from clusterwright.tco.terms.records import CashFlowRow, Parameter, PricedLine
 from clusterwright.units import percent
 
 _NONE = "–"

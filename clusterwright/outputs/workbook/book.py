@@ -35,7 +35,7 @@ from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook, option_of
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import Currency
-from clusterwright.tco.records import Candidate
+from clusterwright.tco.terms.records import Candidate
 
 _A4 = 9
 #: The sheets from the answer to its foundations; the cash of the plan's options is before the last ones.

@@ -21,7 +21,7 @@ from clusterwright.plan.owned.design import HallLimit, hall_limit, owned_design
 from clusterwright.plan.target_network import with_levels
 from clusterwright.plan.work import owned_hours_suffice
 from clusterwright.sizing.records.point import SizedPoint
-from clusterwright.tco.records import Candidate
+from clusterwright.tco.terms.records import Candidate
 from clusterwright.units import SECONDS_PER_DAY
 
 #: Terms under which rented compute nodes are paid, by how their capacity is obtained.

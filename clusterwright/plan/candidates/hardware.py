@@ -7,7 +7,7 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.plan.candidates.consider import Choice, Considered
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.record import Hardware
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.terms.records import CandidateCost
 
 
 def hardware_field(blueprint: Blueprint, target: str) -> str:

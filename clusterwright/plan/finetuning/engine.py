@@ -53,7 +53,7 @@ from clusterwright.sizing.finetuning.search import node_counts, search, trained_
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.reliability.goodput import run_days
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
 from clusterwright.workload.transformer import parameters
 

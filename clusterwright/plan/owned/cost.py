@@ -10,11 +10,11 @@ from clusterwright.blueprint.sections.owner import Band, Owner
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceInForce
-from clusterwright.tco.assumptions import assumptions
-from clusterwright.tco.owner_costs import optional_parameters
-from clusterwright.tco.records import Assumption, Parameter
-from clusterwright.tco.resale import ResaleCurve, ResaleShare
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.terms.assumptions import assumptions
+from clusterwright.tco.terms.owner_costs import optional_parameters
+from clusterwright.tco.terms.records import Assumption, Parameter
+from clusterwright.tco.terms.resale import ResaleCurve, ResaleShare
+from clusterwright.tco.terms.stages import Pace
 
 _MONTH_S = 730 * 3600.0
 _YEAR_S = 8760 * 3600.0

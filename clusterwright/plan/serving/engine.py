@@ -47,7 +47,7 @@ from clusterwright.sizing.serving.calibration import Calibration, load_calibrati
 from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
 from clusterwright.sizing.serving.search import Predicted, Searched, ServingSize, searches
 from clusterwright.sizing.serving.service import Service
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
 from clusterwright.workload.transformer import parameters
 

@@ -53,7 +53,7 @@ from clusterwright.sizing.training.memory import reserved_bytes
 from clusterwright.sizing.training.memory_margin import fit_probability, margin, residuals_of
 from clusterwright.sizing.training.stage_table import memory_by_stage
 from clusterwright.sizing.training.traffic import traffic_of
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 from clusterwright.units import BANDWIDTH, parse, percent
 from clusterwright.workload.transformer import parameters, training_flops_per_token
 

@@ -10,7 +10,7 @@ from clusterwright.sizing.records.job import TrainingPoint
 from clusterwright.sizing.records.reliability import Reliability, ReliabilityNumbers
 from clusterwright.sizing.reliability.goodput import goodput
 from clusterwright.sizing.training.optimizers import OPTIMIZERS, checkpoint_bytes_per_parameter
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 from clusterwright.workload.transformer import parameters
 
 _PER_1000_NODE_DAYS = 1000.0

@@ -12,8 +12,8 @@ from clusterwright.tco.chance.drawn_bills import Bills, Factors
 from clusterwright.tco.chance.drawn_breakevens import Breakevens, DrawnBreakeven
 from clusterwright.tco.chance.drawn_columns import Works, derived, owners_fit
 from clusterwright.tco.chance.price_paths import AT_ONCE, PathDraws, shares_of
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.taxes import Taxes, tax_terms
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.taxes.after_tax import Taxes, tax_terms
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.tco.chance.drawn_bills import Bills, Factors
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 if TYPE_CHECKING:
     import numpy as np

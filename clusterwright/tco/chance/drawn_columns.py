@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from clusterwright.tco.commitments import committed_months, committed_nodes
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.mixes import Mix, owned_share
-from clusterwright.tco.records import Candidate
-from clusterwright.tco.stages import lot_sizes
+from clusterwright.tco.ledger.engine import Ledger
+from clusterwright.tco.renting.commitments import committed_months, committed_nodes
+from clusterwright.tco.renting.mixes import Mix, owned_share
+from clusterwright.tco.terms.records import Candidate
+from clusterwright.tco.terms.stages import lot_sizes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clusterwright.assets import root
 from clusterwright.errors import InputError
 from clusterwright.tco.chance.distributions import OptionBand, UncertainInput, check, quantiles
-from clusterwright.tco.records import Parameter
+from clusterwright.tco.terms.records import Parameter
 from clusterwright.units import percent
 
 if TYPE_CHECKING:

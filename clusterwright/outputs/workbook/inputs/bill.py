@@ -9,8 +9,8 @@ from clusterwright.outputs.workbook.writing.formula import Figure
 from clusterwright.outputs.workbook.writing.shared import Workbook, option_of
 from clusterwright.plan.price_evidence import age_days
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.priced_lines import is_by_term
-from clusterwright.tco.records import PricedLine
+from clusterwright.tco.ledger.priced_lines import is_by_term
+from clusterwright.tco.terms.records import PricedLine
 
 _COLUMNS = (
     "target", "item", "category", "quantity", "unit", "charge", "paid", "USD per unit", "USD per period", "basis",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from clusterwright.outputs.workbook.writing.formula import Figure, Span, figure, span, stepped
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook, label_of
-from clusterwright.tco.contracts import Charge, Contract
-from clusterwright.tco.metered import SERVICES, UNIT_BYTES, metered_tiers
-from clusterwright.tco.records import Candidate
+from clusterwright.tco.renting.metered import SERVICES, UNIT_BYTES, metered_tiers
+from clusterwright.tco.terms.contracts import Charge, Contract
+from clusterwright.tco.terms.records import Candidate
 
 _FIRST = 4
 _CONTRACTS = (

@@ -5,7 +5,7 @@ from typing import get_args
 from clusterwright.blueprint.sections.owner import AssetMethod
 from clusterwright.outputs.workbook.writing.formula import Span, span
 from clusterwright.outputs.workbook.writing.shared import Workbook
-from clusterwright.tco.finance import depreciation_fractions
+from clusterwright.tco.formulas.finance import depreciation_fractions
 
 SHEET = "Depreciation"
 METHODS: tuple[str, ...] = get_args(AssetMethod)

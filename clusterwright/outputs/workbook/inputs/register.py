@@ -2,7 +2,7 @@
 
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook, label_of
-from clusterwright.tco.records import PricedLine
+from clusterwright.tco.terms.records import PricedLine
 
 _FIRST = 4
 _PARAMETERS = ("value", "counted with", "cheap end", "dear end", "unit", "basis", "reason", "source", "date")

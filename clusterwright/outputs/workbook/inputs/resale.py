@@ -15,8 +15,8 @@ from clusterwright.outputs.workbook.writing.formula import (
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook
 from clusterwright.plan.owned import cost as owning
-from clusterwright.tco.assumptions import assumptions, resale_points
-from clusterwright.tco.resale import ResaleCurve, ResaleShare
+from clusterwright.tco.terms.assumptions import assumptions, resale_points
+from clusterwright.tco.terms.resale import ResaleCurve, ResaleShare
 
 _ROUNDING = 1e-9
 #: What is left of the price by age in months.

@@ -9,7 +9,7 @@ from clusterwright.outputs.workbook.inputs.stages import mean_work, pace_of, sta
 from clusterwright.outputs.workbook.writing.formula import Figure, largest, when
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook
-from clusterwright.tco.metered import SERVICES
+from clusterwright.tco.renting.metered import SERVICES
 
 _COLUMNS = ("name", "value", "unit", "basis", "reason", "source", "date")
 _FIRST = 3

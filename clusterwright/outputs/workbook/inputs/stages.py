@@ -1,7 +1,7 @@
 """The sheet Stages: what is in each month where the work grows or equipment is replaced.
 
-The rules of `tco/stages.py` a second time: whole nodes are added at the start of each year whose work no longer fits;
-what reaches the age of refresh is sold and bought again at the price of that day; at the end everything is sold.
+The rules of `tco/terms/stages.py` a second time: whole nodes are added at the start of each year whose work no longer
+fits; what reaches the age of refresh is sold and bought again at the price of that day; at the end everything is sold.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from clusterwright.outputs.workbook.writing.formula import (
 )
 from clusterwright.outputs.workbook.writing.shared import Rows, Workbook
 from clusterwright.plan.owned import cost as owning
-from clusterwright.tco.stages import CONSTANT, Pace
+from clusterwright.tco.terms.stages import CONSTANT, Pace
 
 _FIRST = 9
 #: The sheet of an owned base that keeps its size, a part of mixes.

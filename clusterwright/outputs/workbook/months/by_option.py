@@ -12,7 +12,7 @@ from clusterwright.outputs.workbook.months.rent_case import Case, Rented, Rents
 from clusterwright.outputs.workbook.writing.formula import Figure, figure, largest, rounded_up, smallest
 from clusterwright.outputs.workbook.writing.shared import Class, Flows, Rows, Workbook, bill_label, label_of, option_of
 from clusterwright.plan.hybrids import BASE
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.terms.records import CandidateCost
 
 
 def rent_of(work: Workbook, rents: Rents, cost: CandidateCost, busy: Figure) -> Rented:

@@ -12,7 +12,7 @@ from clusterwright.outputs.workbook.inputs.stages import Stages, staged
 from clusterwright.outputs.workbook.writing.formula import Figure, added, both, figure, largest, smallest, when
 from clusterwright.outputs.workbook.writing.shared import Asset, Class, Workbook
 from clusterwright.plan.record import Option
-from clusterwright.tco.owner_costs import OwnerCost, owner_costs
+from clusterwright.tco.terms.owner_costs import OwnerCost, owner_costs
 
 #: What a cost is counted by, in the words of the stages.
 _UNITS = {"equipment_usd": "usd", "cluster": "cluster"}

@@ -1,6 +1,6 @@
 """The sheet Mixes: owning a part of the nodes and renting the rest of the work, from the start or until delivery.
 
-The rules of `tco/mixes.py` and `tco/sql/cash_term.sql` a second time.
+The rules of `tco/renting/mixes.py` and `tco/sql/cash_term.sql` a second time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from clusterwright.outputs.workbook.writing.shared import (
     label_of,
 )
 from clusterwright.plan.hybrids import BASE, BRIDGED
-from clusterwright.tco.mixes import Mix
+from clusterwright.tco.renting.mixes import Mix
 
 _TOP = 4
 _FACTS = (

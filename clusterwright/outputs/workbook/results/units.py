@@ -11,7 +11,7 @@ from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
 from clusterwright.plan.hybrids import BASE
 from clusterwright.plan.record import WorkloadSummary, WorkUnit
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.terms.records import CandidateCost
 
 _FIRST = 9
 #: After what a unit of the work costs; the last ones where its tokens and its FLOPs are counted.

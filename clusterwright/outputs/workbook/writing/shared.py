@@ -11,7 +11,7 @@ from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import Currency
 from clusterwright.plan.text.words import term_text
-from clusterwright.tco.records import CandidateCost
+from clusterwright.tco.terms.records import CandidateCost
 
 #: `used`: running costs by the hour worked; `committed`: of nodes paid whether used or not; `standing`: paid as long as
 #: a rented cluster is there; `kept`: all other running costs; `bought`, `sold`: capital; `financed`: what is borrowed

@@ -8,7 +8,7 @@ from clusterwright.facility.bill import BillLine
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice, by_part, mean_quote, quote_of
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
-from clusterwright.tco.records import Assumption, Candidate, Economics, PricedLine
+from clusterwright.tco.terms.records import Assumption, Candidate, Economics, PricedLine
 
 _GIB_BYTES = 2.0**30
 _GB_BYTES = 1e9

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.records import (
+from clusterwright.tco.terms.records import (
     Breakeven,
     Candidate,
     CandidateCost,

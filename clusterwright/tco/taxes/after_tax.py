@@ -10,7 +10,7 @@ from typing import Any
 from clusterwright.assets import root
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.statements import files
-from clusterwright.tco.engine import Ledger
+from clusterwright.tco.ledger.engine import Ledger
 
 #: The tables of a taxed cash flow after `financed_flow`, each a statement of `tco/sql` over those before it.
 TAX_TABLES = ("written_off", "taxed_flow")

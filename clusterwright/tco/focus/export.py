@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.statements import in_memory, statement
-from clusterwright.tco.focus_files import name_columns
+from clusterwright.tco.focus.files import name_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clusterwright.tco.engine import Ledger
-from clusterwright.tco.payments import schedule
-from clusterwright.tco.returns import Flow, present_value
+from clusterwright.tco.formulas.payments import schedule
+from clusterwright.tco.formulas.returns import Flow, present_value
+from clusterwright.tco.ledger.engine import Ledger
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

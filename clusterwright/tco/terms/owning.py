@@ -12,7 +12,7 @@ from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceRequest
-from clusterwright.tco.assumptions import assumptions
+from clusterwright.tco.terms.assumptions import assumptions
 from clusterwright.units import HOURS_PER_MONTH
 
 _KILO = 1e3

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clusterwright.tco.finance import loan_payment
+from clusterwright.tco.formulas.finance import loan_payment
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

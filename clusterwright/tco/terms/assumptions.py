@@ -8,10 +8,10 @@ from pathlib import Path
 
 from clusterwright.assets import root
 from clusterwright.errors import InputError, MissingFactError
-from clusterwright.tco.owner_costs import optional_parameters, owner_costs
-from clusterwright.tco.records import Assumption, Candidate, Economics, Parameter
-from clusterwright.tco.resale import ResaleCurve, line
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.terms.owner_costs import optional_parameters, owner_costs
+from clusterwright.tco.terms.records import Assumption, Candidate, Economics, Parameter
+from clusterwright.tco.terms.resale import ResaleCurve, line
+from clusterwright.tco.terms.stages import Pace
 
 #: Parameters of the cash flow, besides `resale_fraction`, which is read off three rows.
 _PARAMETERS = (

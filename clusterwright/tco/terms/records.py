@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.contracts import Charge, Contract, SupportPlan, Surcharge
-from clusterwright.tco.resale import ResaleCurve
-from clusterwright.tco.stages import CONSTANT, Pace
+from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Surcharge
+from clusterwright.tco.terms.resale import ResaleCurve
+from clusterwright.tco.terms.stages import CONSTANT, Pace
 
 #: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
 BASES = ("documented", "given", "assumed", "unknown")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.contracts import TERM_MONTHS
-from clusterwright.tco.records import Candidate, Economics
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.terms.contracts import TERM_MONTHS
+from clusterwright.tco.terms.records import Candidate, Economics
+from clusterwright.tco.terms.stages import Pace
 
 if TYPE_CHECKING:
     import numpy as np

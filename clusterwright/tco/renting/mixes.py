@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusterwright.tco.payments import Financing
-from clusterwright.tco.stages import Pace
+from clusterwright.tco.formulas.payments import Financing
+from clusterwright.tco.terms.stages import Pace
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,14 +11,16 @@ from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, of_its_own, statement, words
-from clusterwright.tco.assumptions import assumptions, own_parameters, parameters, resale_curve
-from clusterwright.tco.commitments import CommitmentLot, commitment_lots, committed_months
-from clusterwright.tco.finance import Levelisation, LevelisedCost
-from clusterwright.tco.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
-from clusterwright.tco.mixes import Mix
-from clusterwright.tco.owner_costs import owner_costs
-from clusterwright.tco.priced_lines import price_lines
-from clusterwright.tco.records import (
+from clusterwright.tco.formulas.finance import Levelisation, LevelisedCost
+from clusterwright.tco.formulas.returns import Flow
+from clusterwright.tco.ledger.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
+from clusterwright.tco.ledger.priced_lines import price_lines
+from clusterwright.tco.ledger.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
+from clusterwright.tco.renting.commitments import CommitmentLot, commitment_lots, committed_months
+from clusterwright.tco.renting.mixes import Mix
+from clusterwright.tco.terms.assumptions import assumptions, own_parameters, parameters, resale_curve
+from clusterwright.tco.terms.owner_costs import owner_costs
+from clusterwright.tco.terms.records import (
     Assumption,
     Breakeven,
     Candidate,
@@ -30,9 +32,7 @@ from clusterwright.tco.records import (
     PresentYear,
     PricedLine,
 )
-from clusterwright.tco.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
-from clusterwright.tco.returns import Flow
-from clusterwright.tco.stages import Event, Lot, Stage, lots, together
+from clusterwright.tco.terms.stages import Event, Lot, Stage, lots, together
 
 Row = dict[str, Any]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from clusterwright.facility.bill import Bill
 from clusterwright.pricing.records import COMMITTED_TERMS
-from clusterwright.tco.contracts import TERM_MONTHS
-from clusterwright.tco.mixes import Mix
-from clusterwright.tco.payments import payments
-from clusterwright.tco.priced_lines import is_by_term
-from clusterwright.tco.records import Candidate, Parameter, PricedLine
+from clusterwright.tco.formulas.payments import payments
+from clusterwright.tco.ledger.priced_lines import is_by_term
+from clusterwright.tco.renting.mixes import Mix
+from clusterwright.tco.terms.contracts import TERM_MONTHS
+from clusterwright.tco.terms.records import Candidate, Parameter, PricedLine
 
 Row = dict[str, Any]
 

@@ -5,7 +5,7 @@ import datetime as dt
 from functools import cache
 
 from clusterwright.assets import root
-from clusterwright.tco.contracts import Charge, SupportPlan, Tier, charge_of_tiers
+from clusterwright.tco.terms.contracts import Charge, SupportPlan, Tier, charge_of_tiers
 
 UNIT_BYTES = {"GiB": 2.0**30, "GB": 1e9}
 #: Services that are charged by volume, with the names people read.

@@ -1,0 +1,1 @@
+"""Bills in the FOCUS format, read and counted. Start with `export`."""

@@ -1,0 +1,1 @@
+"""Formulas of finance in closed form: annuities, payments, returns. Start with `finance`."""

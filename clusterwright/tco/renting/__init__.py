@@ -1,0 +1,1 @@
+"""What renting adds: commitments, metered charges, mixes with what is owned. Start with `mixes`."""
