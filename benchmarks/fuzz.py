@@ -517,14 +517,14 @@ TRACE = "arrival_s,input_tokens,output_tokens,cached_tokens\n0,1000,200,0\n0.5,3
 
 def serving_runs(case: Case) -> None:
     """Read and predict measurements of served replicas."""
-    from clusterwright.cli.validate_serving import serving
+    from clusterwright.cli.measured.validate_serving import serving
 
     _measurements(case, SERVING_RUNS, serving)
 
 
 def finetuning_runs(case: Case) -> None:
     """Read and predict measurements of fine-tuning."""
-    from clusterwright.cli.validate_serving import finetune
+    from clusterwright.cli.measured.validate_serving import finetune
 
     _measurements(case, FINETUNING_RUNS, finetune)
 
@@ -614,7 +614,7 @@ def _plan_json() -> Any:
 
 def a_plan(case: Case) -> None:
     """Read a plan.json."""
-    from clusterwright.cli.diff import plan_of_file
+    from clusterwright.cli.written.diff import plan_of_file
 
     plan_of_file(case.file("plan.json", spoilt_json(_plan_json(), case.chance)))
 

@@ -5,7 +5,7 @@ A newer version may add keys; the number in `schema` changes when one goes or ch
 
 from typing import Any, Literal, get_type_hints
 
-from clusterwright.cli.finance import OPTION
+from clusterwright.cli.compare.finance import OPTION
 from clusterwright.errors import InputError
 from clusterwright.interface.documents import COMPARED
 

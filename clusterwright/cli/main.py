@@ -142,10 +142,10 @@ def compare(
     --scenarios and --one-node need no blueprint; with one, they take its day of prices.
     """
     if scenarios or one_node or blueprint is None:
-        from clusterwright.cli import general_comparisons
+        from clusterwright.cli.compare import general
 
         raise typer.Exit(
-            general_comparisons.compare(
+            general.compare(
                 blueprint,
                 set_values,
                 as_of,
@@ -156,12 +156,12 @@ def compare(
             )
         )
     if why is not None:
-        from clusterwright.cli import why as command_why
+        from clusterwright.cli.compare import why as command_why
 
         refuse_with("--why", {"--finance": finance, "--csv": as_csv, "--markdown": markdown, "--details": details})
         raise typer.Exit(command_why.why(blueprint, set_values, why, quotes=quotes, rates=rates, as_json=as_json))
     if finance:
-        from clusterwright.cli import finance as command
+        from clusterwright.cli.compare import finance as command
 
         refuse_with("--finance", {"--csv": as_csv, "--markdown": markdown, "--details": details})
         raise typer.Exit(
@@ -253,7 +253,8 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Trace one number to its equation, inputs and sources; or explain a rule: what, why, fix, example."""
-    from clusterwright.cli import answer, rules
+    from clusterwright.cli import answer
+    from clusterwright.cli.reference import rules
 
     code = rules.code_in(blueprint, number)
     if code is not None:

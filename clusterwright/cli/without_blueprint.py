@@ -54,7 +54,7 @@ def fabric(
     as_json: AsJson = False,
 ) -> None:
     """Size a compute fabric without a blueprint."""
-    from clusterwright.cli import fabric as command
+    from clusterwright.cli.written import fabric as command
 
     raise typer.Exit(
         command.fabric(
@@ -81,7 +81,7 @@ def facts(
     as_json: AsJson = False,
 ) -> None:
     """List and show the catalogue's facts with their sources."""
-    from clusterwright.cli import lookups
+    from clusterwright.cli.reference import lookups
 
     raise typer.Exit(lookups.facts(name, conflicts=conflicts, as_json=as_json))
 
@@ -97,7 +97,7 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Say which cards hold a model, to serve it or to fine-tune it."""
-    from clusterwright.cli import fit as command
+    from clusterwright.cli.measured import fit as command
 
     raise typer.Exit(command.fit(model, on=on, context=context, finetune=finetune, as_json=as_json))
 
@@ -114,7 +114,7 @@ def validate_training(
     as_json: AsJson = False,
 ) -> None:
     """Predict every run of a CSV file and print the errors."""
-    from clusterwright.cli import validate as command
+    from clusterwright.cli.measured import validate as command
 
     raise typer.Exit(command.training(runs, as_json=as_json, predictions_to=predictions))
 
@@ -131,7 +131,7 @@ def validate_serving(
     as_json: AsJson = False,
 ) -> None:
     """Predict every serving measurement of a CSV file and print the errors."""
-    from clusterwright.cli import validate_serving as command
+    from clusterwright.cli.measured import validate_serving as command
 
     raise typer.Exit(command.serving(runs, models=models, predictions_to=predictions, as_json=as_json))
 
@@ -148,7 +148,7 @@ def validate_finetune(
     as_json: AsJson = False,
 ) -> None:
     """Predict every fine-tuning measurement of a CSV file and print the errors."""
-    from clusterwright.cli import validate_serving as command
+    from clusterwright.cli.measured import validate_serving as command
 
     raise typer.Exit(command.finetune(runs, models=models, predictions_to=predictions, as_json=as_json))
 
@@ -162,7 +162,7 @@ def validate_tco(
     as_json: AsJson = False,
 ) -> None:
     """Run published cost calculations through the engine."""
-    from clusterwright.cli import validate_tco as command
+    from clusterwright.cli.measured import validate_tco as command
 
     raise typer.Exit(command.tco(cases, every=every, as_json=as_json))
 
@@ -184,7 +184,7 @@ def probe(
     quiet: Quiet = False,
 ) -> None:
     """Measure this machine's accelerators, for calibrate."""
-    from clusterwright.cli import probe as command
+    from clusterwright.cli.measured import probe as command
 
     raise typer.Exit(
         command.probe(
@@ -214,7 +214,7 @@ def calibrate(
     ] = None,
 ) -> None:
     """Adjust the engines to runs and probes of your own."""
-    from clusterwright.cli import validate as command
+    from clusterwright.cli.measured import validate as command
 
     raise typer.Exit(command.calibrate(runs, output, anew=anew, models=models))
 
@@ -226,7 +226,7 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Tell what changed between two plans, and why."""
-    from clusterwright.cli import diff as command
+    from clusterwright.cli.written import diff as command
 
     raise typer.Exit(command.diff(before, after, as_json=as_json, markdown=markdown))
 
@@ -251,7 +251,7 @@ def software(
     as_json: AsJson = False,
 ) -> None:
     """Show which releases the nodes have, and why."""
-    from clusterwright.cli import software as command
+    from clusterwright.cli.reference import software as command
 
     raise typer.Exit(command.software(blueprint, set_values, slices=slices, rules=rules, as_json=as_json))
 
@@ -263,7 +263,7 @@ def docs(
     ] = None,
 ) -> None:
     """Show a page of the documentation, as messages name it."""
-    from clusterwright.cli.pages import show
+    from clusterwright.cli.reference.pages import show
 
     show(topic)
 

@@ -30,7 +30,7 @@ def build(
 
     --only writes single parts, and leaves the others of the same plan in the folder as they are.
     """
-    from clusterwright.cli import write
+    from clusterwright.cli.written import write
 
     raise typer.Exit(
         write.build(
@@ -47,7 +47,7 @@ def stack(
     force: Force = False,
 ) -> None:
     """Write one cloud's Pulumi project, in three layers."""
-    from clusterwright.cli import write
+    from clusterwright.cli.written import write
 
     raise typer.Exit(write.stack(blueprint, output, on, set_values, force=force))
 
@@ -67,7 +67,7 @@ def preflight(
     as_json: AsJson = False,
 ) -> None:
     """Check a cloud project before `pulumi up`."""
-    from clusterwright.cli import preflight as command
+    from clusterwright.cli.written import preflight as command
 
     raise typer.Exit(
         command.preflight(
@@ -100,7 +100,7 @@ def export(  # noqa: PLR0917 - options of the command line
     force: Force = False,
 ) -> None:
     """Write the plan for another tool, or its bill as FOCUS rows."""
-    from clusterwright.cli import export
+    from clusterwright.cli.written import export
 
     raise typer.Exit(export.export(blueprint, to, on, output, set_values, begin=begin, force=force))
 
@@ -130,10 +130,10 @@ def actual(
     as_json: AsJson = False,
 ) -> None:
     """Compare a bill, or a load test, with the plan."""
-    from clusterwright.cli import actual as command
+    from clusterwright.cli.written import actual as command
 
     if serving is not None:
-        from clusterwright.cli import actual as actual_serving
+        from clusterwright.cli.written import actual as actual_serving
 
         if exports:
             raise InputError("a bill and a load test are compared one at a time", help="leave out one of them")
@@ -168,7 +168,7 @@ def onprem(
 
     Bill of materials, racks, fabric, cables, power and cooling, Slurm.
     """
-    from clusterwright.cli import write
+    from clusterwright.cli.written import write
 
     raise typer.Exit(write.onprem(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
 
@@ -186,7 +186,7 @@ def prove(
     A folder: OpenSM routes its fabrics, LibreOffice calculates its workbooks, slurmctld starts with its files, every
     file is parsed. A blueprint: OpenSM routes its compute fabric.
     """
-    from clusterwright.cli.prove import prove_path
+    from clusterwright.cli.written.prove import prove_path
 
     raise typer.Exit(prove_path(path, set_values, as_json=as_json, strict=strict, quiet=quiet))
 
@@ -202,7 +202,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write the cost report (HTML) and the workbook (XLSX)."""
-    from clusterwright.cli import write
+    from clusterwright.cli.written import write
 
     raise typer.Exit(write.report(blueprint, output, set_values, quotes=quotes, rates=rates, pdf=pdf, force=force))
 

@@ -8,7 +8,7 @@ import pytest
 from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.kubernetes import prove_kubernetes
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, Documents
-from clusterwright.cli import write
+from clusterwright.cli.written import write
 
 BLUEPRINT = """\
 name: small

@@ -10,8 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clusterwright.assets import root
-from clusterwright.cli import actual, answer, diff, finance, start
+from clusterwright.cli import answer, start
+from clusterwright.cli.compare import finance
 from clusterwright.cli.planning import plan_of
+from clusterwright.cli.written import actual, diff
 from clusterwright.errors import InputError
 from clusterwright.outputs.exports.focus import focus_csv
 from clusterwright.plan.document import dumps

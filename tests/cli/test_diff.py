@@ -11,8 +11,8 @@ import pytest
 
 from clusterwright.assets import root
 from clusterwright.blueprint.sections.finances import TcoSection
-from clusterwright.cli import diff
 from clusterwright.cli.planning import plan_of
+from clusterwright.cli.written import diff
 from clusterwright.diff.causes import causes
 from clusterwright.diff.differences import TIMES, differences
 from clusterwright.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 
 from clusterwright.assets import root
 from clusterwright.blueprint.reading.problems import BlueprintError
-from clusterwright.cli import finance
+from clusterwright.cli.compare import finance
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, InputError
 from clusterwright.finance.finances import finances
 from clusterwright.plan.record import Plan

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from clusterwright.cli.fit import fit
+from clusterwright.cli.measured.fit import fit
 from clusterwright.errors import InputError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from clusterwright.cli.main import app
-from clusterwright.cli.pages import pages
+from clusterwright.cli.reference.pages import pages
 from clusterwright.cli.render.help_text import GROUPS
 
 ROOT = Path(__file__).parents[2]

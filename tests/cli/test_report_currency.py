@@ -8,7 +8,8 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.reading.problems import BlueprintError
-from clusterwright.cli import answer, finance
+from clusterwright.cli import answer
+from clusterwright.cli.compare import finance
 from clusterwright.cli.prices import store as price_store
 from clusterwright.plan.text.money import USD
 

@@ -7,7 +7,7 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.reading.problems import BlueprintError
-from clusterwright.cli import finance
+from clusterwright.cli.compare import finance
 from clusterwright.cli.planning import plan_of
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"

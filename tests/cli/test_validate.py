@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
-from clusterwright.cli import validate
+from clusterwright.cli.measured import validate
 from clusterwright.errors import InputError
 from clusterwright.sizing.hardware.calibration import load_calibration
 

@@ -21,8 +21,8 @@ from clusterwright.checks.prove.proof import prove_site
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
 from clusterwright.checks.prove.slurm import prove_slurm
 from clusterwright.checks.prove.workbooks import prove_workbooks
-from clusterwright.cli import write
-from clusterwright.cli.prove import prove_folder
+from clusterwright.cli.written import write
+from clusterwright.cli.written.prove import prove_folder
 from clusterwright.errors import InputError
 from tests.checks.prove.planting import NODES_36
 

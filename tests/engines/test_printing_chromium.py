@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.cli import write
+from clusterwright.cli.written import write
 from clusterwright.outputs.deliverables import onprem_files, report_files
 from clusterwright.outputs.printing import (
     MARGIN_MM,

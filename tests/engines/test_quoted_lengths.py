@@ -12,7 +12,7 @@ from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.proof import prove_documents, prove_site
 from clusterwright.checks.prove.records import PROVEN, Result
 from clusterwright.checks.prove.workbooks import prove_workbooks
-from clusterwright.cli import write
+from clusterwright.cli.written import write
 from clusterwright.errors import Finding
 from tests.checks.prove.faults import Edit
 from tests.checks.prove.planting import BLUEPRINT, copy_of, planted

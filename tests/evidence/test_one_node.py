@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.blueprint.reading.problems import BlueprintError
-from clusterwright.cli.one_node import text
+from clusterwright.cli.compare.one_node import text
 from clusterwright.evidence.cost_cases.one_node import one_node
 from clusterwright.pricing.book import PriceBook
 from tests.opened import check_case

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from clusterwright import assets
 from clusterwright.actual.reconcile import compare
 from clusterwright.actual.records import Actual, Comparison, Variance
-from clusterwright.cli import actual as command
 from clusterwright.cli.planning import plan_of
+from clusterwright.cli.written import actual as command
 from clusterwright.errors import InputError
 from clusterwright.finance.charges import Charge, charges
 from clusterwright.plan.document import dumps

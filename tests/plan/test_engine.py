@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.cli.finance import finance_text
+from clusterwright.cli.compare.finance import finance_text
 from clusterwright.cli.render.answer import comparison_text, plan_text
 from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.ranked import ranking_lines

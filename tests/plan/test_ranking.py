@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 
 from clusterwright import assets
 from clusterwright.cli import planning
-from clusterwright.cli.finance import finance_text
+from clusterwright.cli.compare.finance import finance_text
 from clusterwright.cli.render import text_table
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.cli.render.ranked import ranking_lines

@@ -14,7 +14,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.catalog.rules import ID, Rule, rules, rules_named
 from clusterwright.checks.preflight.table import CHECKS
-from clusterwright.cli.rules import code_in, explain
+from clusterwright.cli.reference.rules import code_in, explain
 from clusterwright.errors import InputError
 
 _WRITE = "CLUSTERWRIGHT_WRITE_GOLDEN"

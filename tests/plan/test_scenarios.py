@@ -10,7 +10,7 @@ import pytest
 
 from clusterwright.assets import root
 from clusterwright.catalog.load import load
-from clusterwright.cli import scenarios as command
+from clusterwright.cli.compare import scenarios as command
 from clusterwright.finance.scenario_measures import MEASURES, Market, usd_per_mtoken
 from clusterwright.finance.scenarios import COMPARED, TABLE, Scenario, scenarios
 from clusterwright.pricing.book import PriceBook

@@ -14,8 +14,8 @@ from clusterwright.blueprint.load import load, load_values
 from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.cli.measured.validate import calibrate
 from clusterwright.cli.render.answer import comparison_text, plan_text
-from clusterwright.cli.validate import calibrate
 from clusterwright.errors import InputError, RuleError
 from clusterwright.explain.explanation import find
 from clusterwright.plan.decide import decide

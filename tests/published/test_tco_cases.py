@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.cli import validate_tco
+from clusterwright.cli.measured import validate_tco
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED
 from clusterwright.pricing.book import PriceBook
 from tests.opened import check_case

@@ -52,7 +52,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show prices of a GPU or a product, with day and source."""
-    from clusterwright.cli import lookups
+    from clusterwright.cli.reference import lookups
 
     raise typer.Exit(
         lookups.prices(sku, as_of, history=history, rejected=rejected, every=every, store=store, as_json=as_json)

@@ -11,7 +11,7 @@ from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.files import prove_files
 from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.proof import prove_site
-from clusterwright.cli import write
+from clusterwright.cli.written import write
 from clusterwright.errors import Finding
 from tests.checks.prove.faults import ETHERNET, INFINIBAND, WHOLE_RACKS, Edit
 

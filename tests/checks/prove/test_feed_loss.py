@@ -9,7 +9,7 @@ from clusterwright.checks.prove.feed_loss import prove_feed_loss
 from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.papers import read_papers
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Result
-from clusterwright.cli import write
+from clusterwright.cli.written import write
 from tests.checks.prove.faults import Edit
 from tests.checks.prove.planting import BLUEPRINT, SITES, planted
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clusterwright.cli.validate_serving import finetune
+from clusterwright.cli.measured.validate_serving import finetune
 from clusterwright.errors import InputError
 from clusterwright.evidence import scoring
 from clusterwright.sizing.finetuning.calibration import METRICS, load_calibration

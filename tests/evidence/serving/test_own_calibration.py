@@ -11,8 +11,8 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.catalog.load import load
-from clusterwright.cli.validate import calibrate
-from clusterwright.cli.validate_serving import serving
+from clusterwright.cli.measured.validate import calibrate
+from clusterwright.cli.measured.validate_serving import serving
 from clusterwright.errors import InputError
 from clusterwright.evidence.models import catalogued
 from clusterwright.evidence.serving import own

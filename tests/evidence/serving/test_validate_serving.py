@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.cli.validate_serving import serving
+from clusterwright.cli.measured.validate_serving import serving
 from clusterwright.errors import InputError
 from clusterwright.evidence.models import catalogued
 from clusterwright.evidence.serving.measurements import read_measurements, release_of

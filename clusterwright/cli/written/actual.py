@@ -9,8 +9,8 @@ from pathlib import Path
 from clusterwright.actual.reconcile import compare
 from clusterwright.actual.records import Actual, Comparison, Variance
 from clusterwright.actual.serving import Compared, ServingComparison, calibration_row, compare_serving, read_results
-from clusterwright.cli.diff import plan_of_file
 from clusterwright.cli.render.text_table import fitted, table
+from clusterwright.cli.written.diff import plan_of_file
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.feeds.exchange_rates import parse_rates
 from clusterwright.feeds.object_storage import reach

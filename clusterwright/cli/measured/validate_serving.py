@@ -26,7 +26,7 @@ def serving(path: Path, *, models: Path | None, predictions_to: Path | None, as_
     Raises:
         InputError: a file cannot be read or written, or its header is of no known kind.
     """
-    from clusterwright.cli.measurements import Judged, judge
+    from clusterwright.cli.measured.measurements import Judged, judge
     from clusterwright.evidence.serving import report
     from clusterwright.evidence.serving.measurements import read_measurements
     from clusterwright.sizing.serving.calibration import load_calibration
@@ -98,7 +98,7 @@ def finetune(path: Path, *, models: Path | None, predictions_to: Path | None, as
     Raises:
         InputError: a file cannot be read or written, or its header is of no known kind.
     """
-    from clusterwright.cli.measurements import Judged, judge
+    from clusterwright.cli.measured.measurements import Judged, judge
     from clusterwright.evidence.finetuning import report
     from clusterwright.evidence.finetuning.measurements import read_measurements
     from clusterwright.sizing.finetuning.calibration import load_calibration

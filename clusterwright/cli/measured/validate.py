@@ -67,7 +67,7 @@ def calibrate(paths: Sequence[Path], output: Path, *, anew: bool, models: Path |
 
     served = [path for path in paths if is_serving(path)]
     if served:
-        from clusterwright.cli import validate_serving
+        from clusterwright.cli.measured import validate_serving
 
         if anew:
             raise InputError("--anew fits runs of training alone", help=f"leave out --anew, or {served[0].name}")

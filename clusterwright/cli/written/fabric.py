@@ -53,7 +53,7 @@ def fabric(
         purchase=AS_NEEDED if as_needed else FULL_UNITS,
     )
     if proven:
-        from clusterwright.cli.prove import prove_fabric
+        from clusterwright.cli.written.prove import prove_fabric
 
         name = catalogue.systems[sized.system].name
         return prove_fabric(sized, title=f"{sized.nodes:,} × {name}", as_json=as_json)

@@ -8,7 +8,7 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.cli.answer import exit_code
 from clusterwright.cli.planning import planned
-from clusterwright.cli.write import without_failures
+from clusterwright.cli.written.write import without_failures
 from clusterwright.errors import InputError
 from clusterwright.outputs.exports.focus_columns import VERSION
 from clusterwright.outputs.exports.formats import FORMATS

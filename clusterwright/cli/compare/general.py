@@ -39,10 +39,10 @@ def compare(
         )
     day = day_of(as_of) if as_of is not None else _day_of(blueprint, set_values)
     if scenarios:
-        from clusterwright.cli import scenarios as command
+        from clusterwright.cli.compare import scenarios as command
 
         return command.show(day, as_json=as_json)
-    from clusterwright.cli import one_node as node
+    from clusterwright.cli.compare import one_node as node
 
     return node.show(day, as_json=as_json)
 

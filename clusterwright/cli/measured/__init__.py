@@ -1,0 +1,1 @@
+"""The commands about measurements: validate, calibrate, fit, probe. Start with `validate`."""

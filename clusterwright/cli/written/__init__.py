@@ -1,0 +1,1 @@
+"""The commands that write deliverables, or look at what was written or billed. Start with `write`."""
