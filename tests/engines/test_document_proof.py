@@ -11,15 +11,16 @@ import openpyxl
 import pytest
 
 from clusterwright import assets
-from clusterwright.checks.prove import fabrics, slurm, workbooks
+from clusterwright.checks.prove import fabrics, workbooks
 from clusterwright.checks.prove.cables import prove_cables
-from clusterwright.checks.prove.ethernet import ENGINE as ETHERNET_ENGINE
 from clusterwright.checks.prove.fabrics import prove_fabrics
 from clusterwright.checks.prove.files import prove_files
 from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.jobs import slurm
+from clusterwright.checks.prove.jobs.slurm import prove_slurm
 from clusterwright.checks.prove.proof import prove_site
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
-from clusterwright.checks.prove.slurm import prove_slurm
+from clusterwright.checks.prove.site.ethernet import ENGINE as ETHERNET_ENGINE
 from clusterwright.checks.prove.workbooks import prove_workbooks
 from clusterwright.cli.written import write
 from clusterwright.cli.written.prove import prove_folder

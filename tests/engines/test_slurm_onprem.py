@@ -9,7 +9,7 @@ import pytest
 
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
-from clusterwright.checks.prove.slurm import Controller, running
+from clusterwright.checks.prove.jobs.slurm import Controller, running
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.facility.fabric.system import fabric_of_system
 from clusterwright.outputs.onprem.slurm_cluster import (

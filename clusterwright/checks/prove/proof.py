@@ -5,26 +5,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from clusterwright.checks.prove.addressing import has_addresses, prove_addresses
-from clusterwright.checks.prove.bill import prove_bill
 from clusterwright.checks.prove.cables import prove_cables
-from clusterwright.checks.prove.ethernet import prove_ethernet
 from clusterwright.checks.prove.fabrics import fabrics_words, prove_fabrics
-from clusterwright.checks.prove.feed_loss import prove_feed_loss
-from clusterwright.checks.prove.feeds import prove_feeds
 from clusterwright.checks.prove.files import READERS, prove_files
-from clusterwright.checks.prove.job import has_job, other_work, prove_job
+from clusterwright.checks.prove.jobs.job import has_job, other_work, prove_job
+from clusterwright.checks.prove.jobs.scheduler import has_slurm, prove_slurm_text
+from clusterwright.checks.prove.jobs.slurm import prove_slurm
 from clusterwright.checks.prove.kubernetes import prove_kubernetes
-from clusterwright.checks.prove.netbox import prove_netbox
-from clusterwright.checks.prove.networks import prove_networks
-from clusterwright.checks.prove.pages import prove_pages
 from clusterwright.checks.prove.papers import Papers, read_papers
-from clusterwright.checks.prove.places import prove_places
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
-from clusterwright.checks.prove.scheduler import has_slurm, prove_slurm_text
-from clusterwright.checks.prove.slurm import prove_slurm
-from clusterwright.checks.prove.vocabulary import prove_vocabulary
-from clusterwright.checks.prove.wiring import prove_wiring
+from clusterwright.checks.prove.site.addressing import has_addresses, prove_addresses
+from clusterwright.checks.prove.site.bill import prove_bill
+from clusterwright.checks.prove.site.ethernet import prove_ethernet
+from clusterwright.checks.prove.site.feed_loss import prove_feed_loss
+from clusterwright.checks.prove.site.feeds import prove_feeds
+from clusterwright.checks.prove.site.netbox import prove_netbox
+from clusterwright.checks.prove.site.networks import prove_networks
+from clusterwright.checks.prove.site.pages import prove_pages
+from clusterwright.checks.prove.site.places import prove_places
+from clusterwright.checks.prove.site.vocabulary import prove_vocabulary
+from clusterwright.checks.prove.site.wiring import prove_wiring
 from clusterwright.checks.prove.workbooks import prove_workbooks
 from clusterwright.facility.cabling.links import storage_network
 from clusterwright.facility.fabric.node_ports import ETHERNET

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
 
-from clusterwright.checks.prove.bill import planned_lines
 from clusterwright.checks.prove.records import PLAN, Documents, Result, found, judged, skipped
+from clusterwright.checks.prove.site.bill import planned_lines
 from clusterwright.checks.prove.spreadsheets import Workbook, calculate, missing_program, version
 from clusterwright.errors import ClusterwrightError, Finding
 

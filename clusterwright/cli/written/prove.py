@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.checks.prove.ethernet import EthernetProof, planned, walk_ethernet
 from clusterwright.checks.prove.fabric.proof import Proof, prove
 from clusterwright.checks.prove.fabric.subnet_manager import missing_engine
 from clusterwright.checks.prove.fabrics import facts
 from clusterwright.checks.prove.records import NOT_PROVEN, SKIPPED, Result
+from clusterwright.checks.prove.site.ethernet import EthernetProof, planned, walk_ethernet
 from clusterwright.cli.planning import plan_of, progress_display
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.checks.prove.feed_loss import prove_feed_loss
 from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.papers import read_papers
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Result
+from clusterwright.checks.prove.site.feed_loss import prove_feed_loss
 from clusterwright.cli.written import write
 from tests.checks.prove.faults import Edit
 from tests.checks.prove.planting import BLUEPRINT, SITES, planted

@@ -5,7 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clusterwright.checks.prove.ethernet import EthernetFabric, EthernetProof, distances, loads, planned, walk_ethernet
+from clusterwright.checks.prove.site.ethernet import (
+    EthernetFabric,
+    EthernetProof,
+    distances,
+    loads,
+    planned,
+    walk_ethernet,
+)
 from clusterwright.facility.cabling.links import End, Link, compute_links
 from clusterwright.facility.fabric.counts import AS_NEEDED, Fabric
 from clusterwright.facility.fabric.planes import Plane

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
 from clusterwright.checks.prove.records import Result
-from clusterwright.checks.prove.wiring import FILE, level_of, network_of
+from clusterwright.checks.prove.site.wiring import FILE, level_of, network_of
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.fabric.networks import SIDES

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from clusterwright.checks.prove.jobs.scheduler import divided_hosts, hosts_of, lines_of, node_lines
 from clusterwright.checks.prove.papers import Papers, absent, examined
 from clusterwright.checks.prove.records import Result, skipped
-from clusterwright.checks.prove.scheduler import divided_hosts, hosts_of, lines_of, node_lines
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.plan.record import TrainingPlan, TrainingWorkload, training_option, training_plan

@@ -8,7 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from clusterwright.checks.prove.feeds import (
+from clusterwright.checks.prove.papers import ENGINE, Papers, absent, examined
+from clusterwright.checks.prove.records import Result, skipped
+from clusterwright.checks.prove.site.feeds import (
     CORDS,
     FEED_CABLES,
     OUTLETS,
@@ -17,8 +19,6 @@ from clusterwright.checks.prove.feeds import (
     rating_w,
     read_cords,
 )
-from clusterwright.checks.prove.papers import ENGINE, Papers, absent, examined
-from clusterwright.checks.prove.records import Result, skipped
 from clusterwright.errors import Finding
 from clusterwright.facility.hall.power_cords import line_a
 from clusterwright.facility.power import CONTINUOUS_SHARE
