@@ -118,8 +118,8 @@ def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
 
         return _under("kubernetes", kubernetes_files(plan, option, catalogue))
     from clusterwright.outputs.kinds import outputs_of  # noqa: PLC0415
-    from clusterwright.outputs.onprem.jobs import job_documents, user_documents  # noqa: PLC0415
-    from clusterwright.outputs.onprem.slurm import slurm_files  # noqa: PLC0415
+    from clusterwright.outputs.onprem.slurm.configuration import slurm_files  # noqa: PLC0415
+    from clusterwright.outputs.onprem.slurm.jobs import job_documents, user_documents  # noqa: PLC0415
 
     documents = slurm_files(plan, option, catalogue) | job_documents(plan, option, catalogue) | user_documents(plan)
     return documents | outputs_of(plan).launch(plan, option, catalogue, documents)

@@ -14,7 +14,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import ClusterwrightError
 from clusterwright.facility.cabling.layout import lay_out
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.onprem.rack_drawing import FOLDER, INDEX, racks_svg
+from clusterwright.outputs.onprem.drawings.racks import FOLDER, INDEX, racks_svg
 from clusterwright.plan.record import Option, Plan
 
 FILE = "drawings.pdf"

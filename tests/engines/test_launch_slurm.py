@@ -12,7 +12,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import plan_of
-from clusterwright.outputs.onprem.slurm import slurm_files
+from clusterwright.outputs.onprem.slurm.configuration import slurm_files
 from clusterwright.outputs.training.slurm import launch_files
 from clusterwright.plan.record import TrainingPlan
 

@@ -11,7 +11,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
-from clusterwright.outputs.onprem.jobs import LIST_PATH, job_documents, user_documents
+from clusterwright.outputs.onprem.slurm.jobs import LIST_PATH, job_documents, user_documents
 
 from .first_job.machines import Machine, Site, namespaces_work
 

@@ -12,7 +12,7 @@ from clusterwright.catalog.load import load
 from clusterwright.checks.prove.jobs.slurm import Controller, running
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.facility.fabric.system import fabric_of_system
-from clusterwright.outputs.onprem.slurm_cluster import (
+from clusterwright.outputs.onprem.slurm.cluster import (
     DividedNodes,
     SlurmCluster,
     TopologySwitch,

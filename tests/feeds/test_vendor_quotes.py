@@ -19,7 +19,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.spares import spares_by_length
 from clusterwright.feeds.exchange_rates import Rate, parse_rates
 from clusterwright.feeds.vendor_quotes import VendorQuotes, read_vendor_quotes
-from clusterwright.outputs.onprem.bill_tables import PartPrice, bill_csv
+from clusterwright.outputs.onprem.bill.tables import PartPrice, bill_csv
 from clusterwright.pricing.quoted import by_part, mean_quote
 
 HEADER = "line,part,item,quantity,unit,quote_unit_price,quote_currency,quote_vendor,quote_lead_time_weeks,quoted_on\n"

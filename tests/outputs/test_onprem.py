@@ -24,9 +24,9 @@ from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.site import Site
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.onprem.bill_tables import PartPrice, bill_csv
+from clusterwright.outputs.onprem.bill.tables import PartPrice, bill_csv
 from clusterwright.outputs.onprem.documents import documents
-from clusterwright.outputs.onprem.power_sheet import power_and_cooling
+from clusterwright.outputs.onprem.power.sheet import power_and_cooling
 from clusterwright.outputs.tables import csv_text, safe
 from clusterwright.sizing.records.run import StorageNeed
 

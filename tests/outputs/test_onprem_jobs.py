@@ -11,7 +11,7 @@ from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import onprem_files
-from clusterwright.outputs.onprem.jobs import LIST_PATH, job_documents
+from clusterwright.outputs.onprem.slurm.jobs import LIST_PATH, job_documents
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 #: What a rack-scale system asks of the building.

@@ -9,7 +9,7 @@ import pytest
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.size import size_fabric
-from clusterwright.outputs.onprem.slurm import slurm_cluster, slurm_files
+from clusterwright.outputs.onprem.slurm.configuration import slurm_cluster, slurm_files
 
 GOLDEN = Path(__file__).parent / "golden" / "slurm"
 

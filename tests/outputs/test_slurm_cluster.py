@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterwright.outputs.onprem.slurm_cluster import (
+from clusterwright.outputs.onprem.slurm.cluster import (
     ACCOUNTING_FILE,
     FILES,
     SlurmCluster,

@@ -25,15 +25,15 @@ from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.onprem import network_tables
 from clusterwright.outputs.onprem.acceptance import acceptance, checklist
 from clusterwright.outputs.onprem.address_tables import address_files
-from clusterwright.outputs.onprem.bill_of_materials import bill_xlsx, procurement, spares_in_words
-from clusterwright.outputs.onprem.bill_tables import PartPrice, Prices, bill_csv, bill_markdown, quoted_lines
+from clusterwright.outputs.onprem.bill.tables import PartPrice, Prices, bill_csv, bill_markdown, quoted_lines
+from clusterwright.outputs.onprem.bill.workbook import bill_xlsx, procurement, spares_in_words
 from clusterwright.outputs.onprem.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_xlsx, in_order, labels_csv
-from clusterwright.outputs.onprem.fabric_drawing import fabric_svg, tiers_text
-from clusterwright.outputs.onprem.floor_plan import floor_plans
-from clusterwright.outputs.onprem.netbox import SITE, netbox_files
+from clusterwright.outputs.onprem.drawings.fabric import fabric_svg, tiers_text
+from clusterwright.outputs.onprem.drawings.floor_plan import floor_plans
+from clusterwright.outputs.onprem.drawings.racks import MOST_IN_FILE, rack_pages
+from clusterwright.outputs.onprem.netbox.site import SITE, netbox_files
 from clusterwright.outputs.onprem.network_tables import fabric_csv, racks_csv
-from clusterwright.outputs.onprem.power_sheet import power_and_cooling
-from clusterwright.outputs.onprem.rack_drawing import MOST_IN_FILE, rack_pages
+from clusterwright.outputs.onprem.power.sheet import power_and_cooling
 from clusterwright.outputs.onprem.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.words import own_facts_lines

@@ -11,7 +11,7 @@ from clusterwright.facility.hall.power_cords import worst_load
 from clusterwright.facility.hall.rack_limits import WHOLE_RACK_U, compute_limits
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.outputs.markdown import cell
-from clusterwright.outputs.onprem.power_chain_sheet import chain_sections, row
+from clusterwright.outputs.onprem.power.chain import chain_sections, row
 from clusterwright.units import percent
 
 

@@ -11,7 +11,7 @@ from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.hall.power_summary import PowerSummary
 from clusterwright.facility.power import BTU_PER_H_PER_W
 from clusterwright.facility.spares import KINDS, WEEK_S, Spares, kind_of_part
-from clusterwright.outputs.onprem.bill_tables import LENGTH_TITLE, Prices, length_of, priced_lines, quote_cells
+from clusterwright.outputs.onprem.bill.tables import LENGTH_TITLE, Prices, length_of, priced_lines, quote_cells
 from clusterwright.units import percent
 
 #: How the power sheet's formulas turn W into what people order: also used for its cached values.

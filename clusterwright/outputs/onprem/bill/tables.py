@@ -8,7 +8,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.outputs.markdown import cell
-from clusterwright.outputs.onprem.netbox_power import rack_power
+from clusterwright.outputs.onprem.netbox.power import rack_power
 from clusterwright.outputs.tables import csv_text
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.tco.ledger.priced_lines import lines_by_length

@@ -7,7 +7,7 @@ from clusterwright.catalog.software import mig
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.onprem.slurm_cluster import DividedNodes, SlurmCluster, slurm_texts, topology_of
+from clusterwright.outputs.onprem.slurm.cluster import DividedNodes, SlurmCluster, slurm_texts, topology_of
 from clusterwright.plan.record import Option, Plan
 
 #: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over, and

@@ -16,7 +16,7 @@ from clusterwright.facility.cabling.cables import Cable, pdu_names
 from clusterwright.facility.hall.racks import Device, Rack
 from clusterwright.facility.site import Feed
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.onprem.netbox_power import (
+from clusterwright.outputs.onprem.netbox.power import (
     FEED_CABLE_COLUMNS,
     FEED_COLUMNS,
     OUTLET_COLUMNS,

@@ -9,7 +9,7 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import adapters_text, fabric_of
 from clusterwright.outputs.launch.software import TOOLKIT, installed, node_table
-from clusterwright.outputs.onprem.slurm import ACCOUNTING_HOST, BACKUP_HOST, CONTROLLER_HOST
+from clusterwright.outputs.onprem.slurm.configuration import ACCOUNTING_HOST, BACKUP_HOST, CONTROLLER_HOST
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 

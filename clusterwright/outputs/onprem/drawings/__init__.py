@@ -1,0 +1,1 @@
+"""Drawings of a site: fabric, floor plan, racks. Start with `floor_plan`."""

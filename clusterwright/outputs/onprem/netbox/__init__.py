@@ -1,0 +1,1 @@
+"""The design as files that NetBox imports. Start with `site`."""

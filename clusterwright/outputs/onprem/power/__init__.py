@@ -1,0 +1,1 @@
+"""Power, cooling and floor as a page. Start with `sheet`."""
