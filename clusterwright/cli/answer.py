@@ -47,20 +47,20 @@ def plan(
     with progress_display(quiet=quiet or as_json) as progress:
         made = planned(path, set_values, on, quotes, rates, progress=progress)
     if as_json:
-        print(dumps(made.plan))  # noqa: T201 - the result
+        print(dumps(made.plan))
     else:
         from clusterwright.cli.render.answer import plan_text
         from clusterwright.plan.text.currency import money_as_asked
 
         with placing(made.blueprint):
             money = money_as_asked(made.plan, made.facts.book)
-            print(fitted(plan_text(made.plan, path, set_values or (), details=details, money=money)))  # noqa: T201
+            print(fitted(plan_text(made.plan, path, set_values or (), details=details, money=money)))
         if simulate:
             from clusterwright.cli.render.serving import simulated_lines
             from clusterwright.plan.serving.simulated import simulated
 
             for line in simulated_lines(simulated(made.blueprint.blueprint, made.facts, made.plan)):
-                print(fitted("\n" + line))  # noqa: T201
+                print(fitted("\n" + line))
         say_quotes(made)
     return exit_code(made, details=details)
 
@@ -166,21 +166,21 @@ def compare(
         compared = made.compare(draws=DRAWS)
         result, found = made.plan, compared.finances
         if as_json:
-            print(json.dumps(compared.to_dict(), indent=1, allow_nan=False))  # noqa: T201 - the result
+            print(json.dumps(compared.to_dict(), indent=1, allow_nan=False))
         elif as_csv:
             ways = compared.table("ranking")
-            print(csv_text(ways.columns, ways.fetchall()), end="")  # noqa: T201
+            print(csv_text(ways.columns, ways.fetchall()), end="")
         elif markdown:
             more = ranked.ranking_markdown(result, found, money)
             # The source of the rate is anybody's words, and Markdown is shown as a page.
-            print("\n".join((comparison_markdown(result, money), *more, *map(cell, money.note))))  # noqa: T201
+            print("\n".join((comparison_markdown(result, money), *more, *map(cell, money.note))))
         else:
             more = [
                 "",
                 *ranked.ranking_lines(result, found, details=details, money=money),
                 ranked.scenario_line(made.blueprint, result),
             ]
-            print(fitted("\n".join((show.comparison_text(result, money), *more, *money.note))))  # noqa: T201
+            print(fitted("\n".join((show.comparison_text(result, money), *more, *money.note))))
     return exit_code(made, details=details)
 
 
@@ -197,10 +197,10 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
     if number is None:
         listed = {entry.number: entry.title for entry in known}
         if as_json:
-            print(json.dumps({"schema": 1, "target": target, "numbers": listed}, indent=1))  # noqa: T201
+            print(json.dumps({"schema": 1, "target": target, "numbers": listed}, indent=1))
         else:
             width = max(len(name) for name in listed)
-            print(fitted("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items())))  # noqa: T201
+            print(fitted("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items())))
         return EXIT_FINE
     say_explanation(find(known, number, result.plan.workload.kind), target, as_json=as_json)
     return EXIT_FINE
@@ -211,6 +211,6 @@ def say_explanation(entry: Explanation, target: str, *, as_json: bool) -> None:
     from clusterwright.cli.render.answer import explanation_text
 
     if as_json:
-        print(json.dumps({"schema": 1, "target": target, **entry.to_dict()}, indent=1, allow_nan=False))  # noqa: T201
+        print(json.dumps({"schema": 1, "target": target, **entry.to_dict()}, indent=1, allow_nan=False))
     else:
-        print(fitted(explanation_text(entry, target)))  # noqa: T201
+        print(fitted(explanation_text(entry, target)))

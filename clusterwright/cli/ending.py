@@ -69,7 +69,7 @@ def show_error(error: ClusterwrightError) -> None:
 def _show_as_asked(error: ClusterwrightError) -> None:
     """Print an error to stderr, and as JSON to stdout for who asked for JSON."""
     if "--json" in sys.argv[1:]:
-        print(json.dumps(error_document(error), indent=1))  # noqa: T201 - the result
+        print(json.dumps(error_document(error), indent=1))
         sys.stdout.flush()
     show_error(error)
 
@@ -95,7 +95,7 @@ def error_document(error: ClusterwrightError) -> dict[str, Any]:
 
 def show_line(message: str) -> None:
     """Print a message to stderr."""
-    print(_on_terminal(message), file=sys.stderr)  # noqa: T201 - diagnostics
+    print(_on_terminal(message), file=sys.stderr)
 
 
 def _on_terminal(text: str) -> str:
@@ -163,7 +163,7 @@ def run_to_the_end(program: Callable[[], object], *, debug: bool) -> None:
             sys.exit(128 + received[-1])
         if debug:
             raise
-        print(  # noqa: T201
+        print(
             f"error: this is a bug in Clusterwright: {type(error).__name__}: {error}\n"
             "  help: run again with --debug and report what it prints",
             file=sys.stderr,

@@ -61,7 +61,7 @@ def say_quotes(result: PlanResult) -> None:
     if quoted is not None:
         vendors = ", ".join(dict.fromkeys(price.vendor for price in quoted.prices))
         lines = f"{len(quoted.rows)} of {len(quoted.table.rows)} lines"
-        print(f"{quoted.table.name}: {lines} quoted by {vendors}; the others keep their prices")  # noqa: T201
+        print(f"{quoted.table.name}: {lines} quoted by {vendors}; the others keep their prices")
 
 
 @contextmanager

@@ -30,12 +30,12 @@ def plan(path: Path, set_values: list[str] | None, *, as_json: bool, quiet: bool
     with progress_display(quiet=quiet or as_json) as progress:
         made = plan_shared(path, overrides=tuple(set_values or ()), progress=progress)
     if as_json:
-        print(json.dumps(document(made.plan), indent=1, allow_nan=False))  # noqa: T201 - the result
+        print(json.dumps(document(made.plan), indent=1, allow_nan=False))
     else:
         from clusterwright.cli.render.sharing import shared_text
         from clusterwright.plan.text.money import USD
 
-        print(shared_text(made.plan, str(path), USD))  # noqa: T201
+        print(shared_text(made.plan, str(path), USD))
     return exit_code(made)
 
 
@@ -46,7 +46,7 @@ def report(path: Path, output: Path, set_values: list[str] | None, *, force: boo
     made = plan_shared(path, overrides=tuple(set_values or ()))
     written = folder.write(output, report_files(made), force=force)
     what = "nothing changed" if written.changed == 0 else f"{written.changed} written"
-    print(f"\n{written.folder}: {written.files} files, {what}")  # noqa: T201
+    print(f"\n{written.folder}: {written.files} files, {what}")
     return exit_code(made)
 
 

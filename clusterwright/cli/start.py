@@ -32,7 +32,7 @@ def init(kind: str, output: Path | None) -> None:
         raise InputError(f"there is no kind {kind!r}", help=f"supported: {', '.join(known)}")
     text = _SCHEMA_LINE + source.read_text()
     if output is None:
-        print(text, end="")  # noqa: T201 - the result
+        print(text, end="")
         return
     try:
         with output.open("x") as stream:
@@ -42,7 +42,7 @@ def init(kind: str, output: Path | None) -> None:
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror}") from None
     beside = output.with_name(SCHEMA_FILE)
-    print(f"wrote {output}{_schema_beside(beside)}\nnext: clusterwright plan {output}", file=sys.stderr)  # noqa: T201
+    print(f"wrote {output}{_schema_beside(beside)}\nnext: clusterwright plan {output}", file=sys.stderr)
 
 
 def _schema_beside(path: Path) -> str:
@@ -98,9 +98,9 @@ def check(paths: list[Path], set_values: list[str] | None, *, as_json: bool) -> 
             show_error(error)
         said = "fine" if error is None else f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         beside = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
-        print(f"{path}: {said}{beside}")  # noqa: T201
+        print(f"{path}: {said}{beside}")
     if as_json:
-        print(json.dumps({"schema": 1, "blueprints": results}, indent=2))  # noqa: T201
+        print(json.dumps({"schema": 1, "blueprints": results}, indent=2))
     return worst
 
 
@@ -153,6 +153,6 @@ def schema(of: str) -> None:
 
         if of not in ANSWERS:
             raise InputError(f"there is no schema of {of!r}", help=f"blueprint, plan, case, {', '.join(ANSWERS)}")
-        print(json.dumps(answer_schemas.json_schema(of), indent=2))  # noqa: T201
+        print(json.dumps(answer_schemas.json_schema(of), indent=2))
         return
-    print(json.dumps(json_schema(), indent=2))  # noqa: T201
+    print(json.dumps(json_schema(), indent=2))

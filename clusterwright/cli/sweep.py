@@ -46,11 +46,11 @@ def sweep(
         )
     result = swept.record
     if as_json:
-        print(json.dumps(swept.to_dict(), indent=1, allow_nan=False))  # noqa: T201 - the result
+        print(json.dumps(swept.to_dict(), indent=1, allow_nan=False))
     else:
         from clusterwright.cli.render.sweep import sweep_text
 
-        print(sweep_text(result, every=every, money=USD))  # noqa: T201
+        print(sweep_text(result, every=every, money=USD))
     if parquet is not None:
         from clusterwright.sweep.document import rows
         from clusterwright.tco.parquet import write_swept_points
@@ -79,9 +79,9 @@ def _services(space: Space, *, as_json: bool, every: bool, files: tuple[Path | N
     as_of = [(entry.blueprint.economics.as_of or newest).isoformat() for entry in space.scenarios]
     if as_json:
         made = services_document(points, missing, catalogue=load_catalogue().version, as_of=as_of)
-        print(json.dumps(made, indent=1, allow_nan=False))  # noqa: T201 - the result
+        print(json.dumps(made, indent=1, allow_nan=False))
     else:
-        print(services_text(space.scenarios, points, missing, as_of=as_of, every=every, money=USD))  # noqa: T201
+        print(services_text(space.scenarios, points, missing, as_of=as_of, every=every, money=USD))
     if parquet is not None:
         from clusterwright.sweep.services import COLUMNS, services_rows
         from clusterwright.tco.parquet import write_typed_rows
@@ -131,4 +131,4 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _say(path: Path) -> None:
-    print(f"wrote {path}", file=sys.stderr)  # noqa: T201 - diagnostics
+    print(f"wrote {path}", file=sys.stderr)

@@ -60,9 +60,9 @@ def compare(
         found = made.compare(draws=draws, seed=seed).finances
         if as_json:
             document = _document(plan, found) | {"scenario": scenario(loaded, plan)}
-            print(json.dumps(with_currency(document, money.currency), indent=1, allow_nan=False))  # noqa: T201 - the result
+            print(json.dumps(with_currency(document, money.currency), indent=1, allow_nan=False))
         else:
-            print(fitted("\n".join((finance_text(plan, found, money), scenario_line(loaded, plan), *money.note))))  # noqa: T201
+            print(fitted("\n".join((finance_text(plan, found, money), scenario_line(loaded, plan), *money.note))))
             say_quotes(made)
     return exit_code(made)
 

@@ -33,7 +33,7 @@ def show(as_of: dt.date | None, *, as_json: bool) -> int:
         found = one_node(book, as_of)
     finally:
         book.close()
-    print(_document(found) if as_json else fitted(text(found)))  # noqa: T201 - the result
+    print(_document(found) if as_json else fitted(text(found)))
     return EXIT_FINE
 
 

@@ -33,7 +33,7 @@ def show(as_of: dt.date | None, *, as_json: bool) -> int:
         day, found = scenarios(catalogue, book, as_of)
     finally:
         book.close()
-    print(_document(day, found) if as_json else fitted(text(day, found, catalogue)))  # noqa: T201 - the result
+    print(_document(day, found) if as_json else fitted(text(day, found, catalogue)))
     return EXIT_FINE
 
 

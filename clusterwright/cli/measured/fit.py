@@ -47,9 +47,9 @@ def fit(name: str, *, on: str | None, context: int | None, finetune: bool, as_js
     tokens = float(context or (_SEQUENCE if finetune else _CONTEXT))
     found, lines = (_finetuning if finetune else _serving)(model, cards, tokens)
     if as_json:
-        print(json.dumps({"schema": SCHEMA, "model": model.name, **found}, indent=1))  # noqa: T201 - the result
+        print(json.dumps({"schema": SCHEMA, "model": model.name, **found}, indent=1))
     else:
-        print(fitted(lines))  # noqa: T201
+        print(fitted(lines))
     return EXIT_FINE
 
 

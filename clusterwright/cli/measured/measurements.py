@@ -70,9 +70,9 @@ def judge(engine: Judged[_Row], path: Path, *, models: Path | None, predictions_
                 f"cannot write {predictions_to}: {error.strerror}", help="name a file in an existing folder"
             ) from error
     said = json.dumps(found, indent=1, allow_nan=False) if as_json else fitted(_text(found, engine.shown))
-    print(said)  # noqa: T201 - the result
+    print(said)
     for row in read.wrong:
-        print(f"error: {path.name}: {row.id}: {row.reason}", file=sys.stderr)  # noqa: T201 - diagnostics
+        print(f"error: {path.name}: {row.id}: {row.reason}", file=sys.stderr)
     return EXIT_BAD_INPUT if read.wrong else EXIT_FINE
 
 

@@ -72,7 +72,7 @@ def probe(
         bound = file.bound_of(one.case, one.value, one.seconds, known) if known else None
         return None if bound is None else bound.value / bound.most
 
-    print(_document(probed, output) if as_json else fitted(_text(probed, share)))  # noqa: T201 - the result
+    print(_document(probed, output) if as_json else fitted(_text(probed, share)))
     say(f"wrote {output}: {len(probed.measurements)} measurements in {probed.seconds:.0f} s")
     if identity:
         say(f"next: clusterwright calibrate {output} -o FOLDER")
@@ -80,7 +80,7 @@ def probe(
 
 
 def _say(line: str) -> None:
-    print(fitted(line), file=sys.stderr, flush=True)  # noqa: T201 - diagnostics
+    print(fitted(line), file=sys.stderr, flush=True)
 
 
 def _nothing(_line: str) -> None:

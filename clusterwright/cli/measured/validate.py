@@ -45,10 +45,10 @@ def training(path: Path, *, as_json: bool, predictions_to: Path | None = None) -
     found = report.document(predictions, skipped, memory)
     if predictions_to is not None:
         _write(predictions_to, report.PREDICTION_COLUMNS, report.prediction_rows(predictions, memory))
-    print(json.dumps(found, indent=1, allow_nan=False) if as_json else fitted(_text(found)))  # noqa: T201 - the result
+    print(json.dumps(found, indent=1, allow_nan=False) if as_json else fitted(_text(found)))
     wrong = [row for row in skipped if row.wrong]
     for row in wrong:
-        print(f"error: {path.name}: {row.id}: {row.reason}", file=sys.stderr)  # noqa: T201 - diagnostics
+        print(f"error: {path.name}: {row.id}: {row.reason}", file=sys.stderr)
     return EXIT_BAD_INPUT if wrong else EXIT_FINE
 
 
@@ -76,7 +76,7 @@ def calibrate(paths: Sequence[Path], output: Path, *, anew: bool, models: Path |
         if not rest:
             _say_written(lines, written, output)
             return EXIT_FINE
-        print(fitted("\n".join([*lines, *(f"wrote {entry}" for entry in written)])))  # noqa: T201 - the result
+        print(fitted("\n".join([*lines, *(f"wrote {entry}" for entry in written)])))
         paths = rest
     probes = [path for path in paths if file.is_probe(path)]
     tables = [path for path in paths if path not in probes]
@@ -146,7 +146,7 @@ def _measured(paths: Sequence[Path]) -> tuple[list[dict[str, str]], list[str]]:
     for path in paths:
         found = file.read(path, catalogue)
         for row in found.wrong:
-            print(f"warning: {path.name}:{row.line}: left out: {row.reason}", file=sys.stderr)  # noqa: T201
+            print(f"warning: {path.name}:{row.line}: left out: {row.reason}", file=sys.stderr)
         for one in found.measurements:
             by_accelerator.setdefault(one.environment.accelerator, []).append(one)
     shipped = _shipped()
@@ -165,7 +165,7 @@ def _measured(paths: Sequence[Path]) -> tuple[list[dict[str, str]], list[str]]:
             if not fact.credible:
                 low, high = facts.CREDIBLE[fact.name]
                 why = f"not between {low:g} and {high:g}"
-                print(f"warning: {identity}: left out: {fact.name} {fact.value:.3g} is {why}", file=sys.stderr)  # noqa: T201
+                print(f"warning: {identity}: left out: {fact.name} {fact.value:.3g} is {why}", file=sys.stderr)
         own, kept = store.measured_rows(accelerator, numbers, shipped=text, source=source)
         rows += own
         lines.append(f"{accelerator.name}, {len(measurements)} measurements:")
@@ -216,8 +216,8 @@ def _not_expressed(skipped: Sequence["NotExpressed"]) -> list[str]:
 
 def _say_written(lines: Sequence[str], written: Sequence[Path], output: Path) -> None:
     text = "\n".join([*lines, *(f"wrote {entry}" for entry in written)])
-    print(fitted(text))  # noqa: T201 - the result
-    print(f"use it with: CLUSTERWRIGHT_CALIBRATION={output} clusterwright plan BLUEPRINT")  # noqa: T201
+    print(fitted(text))
+    print(f"use it with: CLUSTERWRIGHT_CALIBRATION={output} clusterwright plan BLUEPRINT")
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -45,13 +45,13 @@ def tco(paths: Sequence[Path], *, every: bool, as_json: bool) -> int:
         worst = max(worst, EXIT_FINE if checked.ok else EXIT_RULE_FAILED)
         documents.append(({"file": str(path)} if len(files) > 1 else {}) | _document(checked, every=every))
         if not as_json:
-            print(("\n" if number else "") + fitted(_text(checked, every=every)))  # noqa: T201 - the result
+            print(("\n" if number else "") + fitted(_text(checked, every=every)))
     good = sum(bool(document["ok"]) for document in documents)
     if as_json:
         whole = documents[0] if len(files) == 1 else {"cases": documents, "ok": good == len(files)}
-        print(json.dumps({"schema": 1} | whole, indent=1, allow_nan=False))  # noqa: T201
+        print(json.dumps({"schema": 1} | whole, indent=1, allow_nan=False))
     elif len(files) > 1:
-        print(f"\n{good} of {len(files)} cases reproduced")  # noqa: T201
+        print(f"\n{good} of {len(files)} cases reproduced")
     return worst
 
 

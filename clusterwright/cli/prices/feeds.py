@@ -58,12 +58,12 @@ def fetch(
         place = opened.path
     if as_json:
         shown = {"schema": SCHEMA_VERSION, "fetched": [asdict(entry) for entry in found]}
-        print(json.dumps(shown, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result
+        print(json.dumps(shown, indent=1, allow_nan=False, default=str))
     else:
         for entry in found:
             count = "1 file" if entry.files == 1 else f"{entry.files:,} files"
-            print(f"{entry.feed}: {count} from {entry.url}")  # noqa: T201
-            print(ingested_text(entry.ingested, place))  # noqa: T201
+            print(f"{entry.feed}: {count} from {entry.url}")
+            print(ingested_text(entry.ingested, place))
     return EXIT_RULE_FAILED if any(entry.ingested.quarantined for entry in found) else EXIT_FINE
 
 
@@ -99,7 +99,7 @@ class _Progress:
             if place not in self._places:
                 self._places.add(place)
                 size = "" if total is None else f", {total / 1e6:,.1f} MB"
-                print(f"fetching {place}{size}", file=sys.stderr)  # noqa: T201 - what is under way
+                print(f"fetching {place}{size}", file=sys.stderr)
             return
         if url != self._url:
             self._url, self._documents = url, self._documents + 1
@@ -118,6 +118,6 @@ class _Progress:
     def note(self, line: str) -> None:
         """Show a line that stays."""
         if self._bar is None:
-            print(line, file=sys.stderr)  # noqa: T201 - what is under way
+            print(line, file=sys.stderr)
         else:
             self._bar.console.print(visible(line), markup=False, highlight=False)

@@ -68,7 +68,7 @@ def answer(
             help="see the holes: clusterwright prices coverage",
         )
     if as_json:
-        print(_json(day, rows, asked.get("shown", {})))  # noqa: T201 - the result
+        print(_json(day, rows, asked.get("shown", {})))
         return EXIT_FINE
     query = QUERIES[name]
     words_of = {"day": day, "term": term or "every", "clouds": ", ".join(asked["clouds"])}
@@ -80,9 +80,9 @@ def answer(
         lines, left = lines + bars[:most], len(bars) - most
     else:
         lines, left = [*lines, answer_table(query.columns, rows[:most])], len(rows) - most
-    print("\n".join(lines))  # noqa: T201
+    print("\n".join(lines))
     if left > 0:
-        print(f"  {left:,} more: --most {most + left}")  # noqa: T201
+        print(f"  {left:,} more: --most {most + left}")
     return EXIT_FINE
 
 
@@ -99,7 +99,7 @@ def coverage(
         return EXIT_FINE
     holes = [row for row in rows if not row["prices"]]
     if as_csv or as_json:
-        print(template(holes) if as_csv else _json(day, rows), end="" if as_csv else "\n")  # noqa: T201
+        print(template(holes) if as_csv else _json(day, rows), end="" if as_csv else "\n")
         return EXIT_FINE
     if not rows:
         raise MissingFactError(
@@ -110,19 +110,19 @@ def coverage(
     query = QUERIES["coverage"]
     priced = f"{len(rows) - len(holes):,} of {len(rows):,} {query.title.format(day=day)}"
     if not holes:
-        print(priced)  # noqa: T201
+        print(priced)
         return EXIT_FINE
-    print("\n".join(prose(f"{priced}; without one:")))  # noqa: T201
+    print("\n".join(prose(f"{priced}; without one:")))
     by_product: dict[str, dict[str, Any]] = {}
     for hole in holes:
         terms = by_product.setdefault(hole["sku"], hole | {"term": ""})
         terms["term"] += f"{', ' if terms['term'] else ''}{hole['term']}"
-    print(answer_table(query.columns, list(by_product.values())))  # noqa: T201
+    print(answer_table(query.columns, list(by_product.values())))
     filling = (
         ("clusterwright prices coverage --csv > quotes.csv", "fill them in"),
         ("clusterwright prices import quotes.csv --source offer-4711", "then store them"),
     )
-    print("\n".join(commands(filling)))  # noqa: T201
+    print("\n".join(commands(filling)))
     return EXIT_FINE
 
 
@@ -213,7 +213,7 @@ def _asked(
             asked |= more(book, day, sorted({entry.accelerator for entry in products}))
         query = QUERIES[name]
         if show_sql:
-            print(book.script(query.path, asked, products=products))  # noqa: T201 - the result
+            print(book.script(query.path, asked, products=products))
             return day, [], asked
         return day, book.query(query.path, asked, products=products, in_parallel=query.in_parallel), asked
     finally:

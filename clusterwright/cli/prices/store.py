@@ -37,11 +37,11 @@ def import_quotes(
         found = store_quotes(opened, quotes, source=source.strip(), at=at, is_hand_kept=hand_kept)
         place = opened.path
     if as_json:
-        print(_json(ingested_document(found) | {"left_open": quotes.left_open}))  # noqa: T201 - the result
+        print(_json(ingested_document(found) | {"left_open": quotes.left_open}))
     else:
-        print(ingested_text(found, place))  # noqa: T201
+        print(ingested_text(found, place))
         if quotes.left_open:
-            print(f"  lines without an amount and a day, left out: {quotes.left_open:,}")  # noqa: T201
+            print(f"  lines without an amount and a day, left out: {quotes.left_open:,}")
     return EXIT_RULE_FAILED if found.quarantined else EXIT_FINE
 
 
@@ -83,7 +83,7 @@ def rate(currency: str, usd: float, *, day: str, source: str, store: str | Path 
         raise InputError(f"{day} is yet to come", help="give the day whose rate it is")
     with PriceStore.open(store) as opened:
         opened.add_exchange_rate(currency=code, day=on, usd_per_currency=usd, source=source)
-    print(f"1 {code} = {usd:g} USD on {day} ({source})")  # noqa: T201
+    print(f"1 {code} = {usd:g} USD on {day} ({source})")
     return EXIT_FINE
 
 
@@ -102,17 +102,17 @@ def quarantine(gate: str, *, store: str | Path | None, as_json: bool) -> int:
     with PriceStore.open(store, read_only=True, reach=reach) as opened:
         rows = opened.rows("pricing/sql/in_quarantine.sql", {"gate": gate})
     if as_json:
-        print(_json({"quarantine": rows}))  # noqa: T201
+        print(_json({"quarantine": rows}))
         return EXIT_FINE
     for row in rows:
         amount = "no price" if row["amount"] is None else f"{row['amount']:,.4f} {row['currency']}"
-        print(  # noqa: T201
+        print(
             f"{row['quarantine_id']:>6}  {row['sku'] or 'no product'} {row['region']} {row['term']}  {amount}  "
             f"seen on {row['observed_on']}  [{row['feed']}, {row['locator']}]\n        {row['gate']}: {row['reason']}"
         )
-    print(f"{len(rows):,} in quarantine" if rows else "nothing is in quarantine")  # noqa: T201
+    print(f"{len(rows):,} in quarantine" if rows else "nothing is in quarantine")
     if rows:
-        print("let one out: clusterwright prices release NUMBER --reason 'why it is right'")  # noqa: T201
+        print("let one out: clusterwright prices release NUMBER --reason 'why it is right'")
     return EXIT_FINE
 
 
@@ -126,7 +126,7 @@ def release(numbers: list[int], *, reason: str, store: str | Path | None) -> int
 
     with PriceStore.open(store) as opened:
         count = opened.release(list(dict.fromkeys(numbers)), reason=reason)
-    print(f"{count:,} let out of quarantine")  # noqa: T201
+    print(f"{count:,} let out of quarantine")
     return EXIT_FINE
 
 
@@ -141,7 +141,7 @@ def export(folder: Path, *, store: str | Path | None) -> int:
 
     with PriceStore.open(store, read_only=True, reach=reach) as opened:
         count = export_archive(opened, folder)
-    print(f"{count:,} prices in {folder}")  # noqa: T201
+    print(f"{count:,} prices in {folder}")
     return EXIT_FINE
 
 
@@ -157,7 +157,7 @@ def restore(folder: Path, *, store: str | Path | None) -> int:
     with PriceStore.open(store) as opened:
         count = import_archive(opened, folder)
         place = opened.path
-    print(f"{count:,} prices in {place}")  # noqa: T201
+    print(f"{count:,} prices in {place}")
     return EXIT_FINE
 
 

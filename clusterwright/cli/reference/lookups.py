@@ -33,13 +33,13 @@ def facts(name: str | None, *, conflicts: bool, as_json: bool) -> int:
             _print_json({"catalogue": catalogue.version, **{kind: sorted(entries) for kind, entries in groups.items()}})
             return EXIT_FINE
         for kind, entries in groups.items():
-            print(f"{kind} ({len(entries)})")  # noqa: T201 - the result
-            print("\n".join(f"  {line}" for line in _columns(sorted(entries))))  # noqa: T201
+            print(f"{kind} ({len(entries)})")
+            print("\n".join(f"  {line}" for line in _columns(sorted(entries))))
         asking = (
             ("clusterwright facts h100-sxm-80gb", "one with its sources"),
             ("clusterwright facts --conflicts", "what sources dispute"),
         )
-        print("\n".join(["", *commands(asking)]))  # noqa: T201
+        print("\n".join(["", *commands(asking)]))
         return EXIT_FINE
     entity = None if name is None else lookup.entity_id(catalogue, name)
     known = disputed(catalogue) if entity is None else claims_of(catalogue, entity)
@@ -88,21 +88,21 @@ def _columns(names: list[str]) -> list[str]:
 def _show_record(catalogue: Any, record: Any, claims: list[Any]) -> None:  # noqa: ANN401
     chosen = {claim.attribute: claim for claim in claims if claim.status == "chosen"}
     width = max(len(field.name) for field in fields(record))
-    print(f"{record.id}\n")  # noqa: T201
+    print(f"{record.id}\n")
     for field in fields(record):
         value = getattr(record, field.name)
         claim = chosen.get(field.name)
         source = f"   {claim.value} {claim.unit} [{claim.source}]" if claim else ""
-        print(fitted(f"  {field.name:<{width}}  {_shown(value)}{source}"))  # noqa: T201
+        print(fitted(f"  {field.name:<{width}}  {_shown(value)}{source}"))
     for title, entry in _referred(catalogue, record):
-        print(f"\n  {title}: {entry.id}")  # noqa: T201
+        print(f"\n  {title}: {entry.id}")
         for field in fields(entry):
             value = getattr(entry, field.name)
             if field.name not in ("id", "cloud") and value not in (None, "", ()):
-                print(fitted(f"    {field.name:<{width}}{_shown(value)}"))  # noqa: T201
+                print(fitted(f"    {field.name:<{width}}{_shown(value)}"))
     source = catalogue.sources.get(getattr(record, "source", ""))
     if source is not None:
-        print(fitted(f"\n  source: {source.title}, {source.where} ({source.date}, {source.confidence})"))  # noqa: T201
+        print(fitted(f"\n  source: {source.title}, {source.where} ({source.date}, {source.confidence})"))
 
 
 def _referred(catalogue: Any, record: Any) -> list[tuple[str, Any]]:  # noqa: ANN401
@@ -133,19 +133,19 @@ def _shown(value: Any) -> str:  # noqa: ANN401
 def _show_claims(catalogue: Any, claims: list[Any], *, conflicts: bool) -> None:  # noqa: ANN401
     if not claims:
         if conflicts:
-            print("no source disputes these facts")  # noqa: T201
+            print("no source disputes these facts")
         return
-    print("" if conflicts else "\nclaims")  # noqa: T201
+    print("" if conflicts else "\nclaims")
     last = None
     for claim in sorted(claims, key=lambda item: (item.entity, item.attribute, item.status)):
         if (claim.entity, claim.attribute) != last:
-            print(f"  {claim.entity} {claim.attribute}")  # noqa: T201
+            print(f"  {claim.entity} {claim.attribute}")
             last = (claim.entity, claim.attribute)
         source = catalogue.sources[claim.source]
         place = f", {claim.locator}" if claim.locator else ""
-        print(fitted(f"    {claim.status:<8}  {claim.value} {claim.unit}   {source.title}{place} ({source.date})"))  # noqa: T201
+        print(fitted(f"    {claim.status:<8}  {claim.value} {claim.unit}   {source.title}{place} ({source.date})"))
         if claim.note:
-            print(fitted(f"              {claim.note}"))  # noqa: T201
+            print(fitted(f"              {claim.note}"))
 
 
 def prices(
@@ -217,8 +217,8 @@ def _show_prices(rows: list[dict[str, Any]], title: str) -> None:
     ]  # fmt: skip
     lines = [*prose(f"{title}, USD per unit and charge period"), table(columns, cells)]
     lines += [line for note, mark in marks.items() for line in prose(f"{mark} {note}", indent=2, hanging=6)]
-    print("\n".join(lines))  # noqa: T201
+    print("\n".join(lines))
 
 
 def _print_json(value: dict[str, Any]) -> None:
-    print(json.dumps({"schema": 1, **value}, indent=1, allow_nan=False, default=str))  # noqa: T201
+    print(json.dumps({"schema": 1, **value}, indent=1, allow_nan=False, default=str))

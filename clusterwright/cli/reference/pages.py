@@ -21,7 +21,7 @@ def show(topic: str | None) -> None:
     known = pages()
     if topic is None:
         width = max(map(len, known))
-        print("\n".join(f"{name:<{width}}  {_title(path)}" for name, path in known.items()))  # noqa: T201 - the result
+        print("\n".join(f"{name:<{width}}  {_title(path)}" for name, path in known.items()))
         return
     name = Path(topic.partition("#")[0]).name.removesuffix(".md")
     if name not in known:

@@ -37,9 +37,9 @@ def explain(code: str, *, as_json: bool) -> int:
     named = rules_named(code)
     if as_json:
         document = {"schema": 1, "rules": [{**asdict(rule), "place": rule.place} for rule in named]}
-        print(json.dumps(document, indent=1))  # noqa: T201 - the result
+        print(json.dumps(document, indent=1))
     else:
-        print("\n\n".join(_text(rule) for rule in named))  # noqa: T201
+        print("\n\n".join(_text(rule) for rule in named))
     return EXIT_FINE
 
 

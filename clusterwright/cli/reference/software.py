@@ -41,7 +41,7 @@ def software(
             "name a blueprint, or what to show without one",
             help="clusterwright software BLUEPRINT, or with --rules, or with --slices ACCELERATOR",
         )
-    print(json.dumps({"schema": SCHEMA_VERSION, **document}, indent=1) if as_json else fitted(text))  # noqa: T201
+    print(json.dumps({"schema": SCHEMA_VERSION, **document}, indent=1) if as_json else fitted(text))
     return EXIT_FINE
 
 

@@ -52,7 +52,7 @@ def overview(book: PriceBook, products: Sequence[Product], day: dt.date) -> int:
     if rest := ordered[_SHOWN:]:
         lines += prose(f"and {', '.join(rest)}", indent=2)
     lines += ["", "Ask", *commands(_NEXT)]
-    print("\n".join(lines))  # noqa: T201 - the result
+    print("\n".join(lines))
     return EXIT_FINE
 
 
@@ -82,7 +82,7 @@ def of_accelerators(book: PriceBook, products: Sequence[GpuProduct], day: dt.dat
         raise MissingFactError(f"no price is known of {name}", help="see the holes: clusterwright prices coverage")
     if as_json:
         told = {"schema": 1, "as_of": day.isoformat(), "rows": rows}
-        print(json.dumps(told, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result
+        print(json.dumps(told, indent=1, allow_nan=False, default=str))
         return EXIT_FINE
     for number, (accelerator, group) in enumerate(
         groupby(sorted(rows, key=lambda row: row["accelerator"]), key=lambda row: row["accelerator"])
@@ -90,8 +90,8 @@ def of_accelerators(book: PriceBook, products: Sequence[GpuProduct], day: dt.dat
         mine = list(group)
         lines = [""] if number else []
         lines += prose(f"{accelerator} as of {day}: lowest USD per GPU-hour, newest price first")
-        print("\n".join([*lines, _by_provider(mine)]))  # noqa: T201
-    print("\n".join(prose(f"every price: clusterwright prices cheapest {name}", indent=2)))  # noqa: T201
+        print("\n".join([*lines, _by_provider(mine)]))
+    print("\n".join(prose(f"every price: clusterwright prices cheapest {name}", indent=2)))
     return EXIT_FINE
 
 

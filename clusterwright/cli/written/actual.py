@@ -63,11 +63,11 @@ def actual(
     found = compare(plan, charges(plan, ledger(plan, PriceBook.open(reach=reach))), export, cost=cost, rates=known)
     if as_json:
         told = {"schema": 1, "name": plan.name, "tag": f"{key}={value}", **asdict(found)}
-        print(json.dumps(told, indent=1, allow_nan=False, default=str))  # noqa: T201 - the result
+        print(json.dumps(told, indent=1, allow_nan=False, default=str))
     elif as_csv:
-        print(_csv(found), end="")  # noqa: T201
+        print(_csv(found), end="")
     else:
-        print(fitted(_text(plan.name, found, USD)))  # noqa: T201
+        print(fitted(_text(plan.name, found, USD)))
     return EXIT_FINE
 
 
@@ -205,14 +205,14 @@ def serving(path: Path, results: Path, *, on: str | None, replicas: int | None, 
     measured = read_results(results, percentile=plan.goals.percentile)
     found = compare_serving(plan, option, measured, replicas=replicas)
     if as_json:
-        print(json.dumps({"schema": 1, "name": plan.name, **asdict(found)}, indent=1, allow_nan=False))  # noqa: T201
+        print(json.dumps({"schema": 1, "name": plan.name, **asdict(found)}, indent=1, allow_nan=False))
     elif as_csv:
         row = calibration_row(plan, option, found)
         writer = csv.DictWriter(sys.stdout, list(row), lineterminator="\n")
         writer.writeheader()
         writer.writerow(row)
     else:
-        print(fitted(_serving_text(plan, path, results, found)))  # noqa: T201 - the result
+        print(fitted(_serving_text(plan, path, results, found)))
     return EXIT_FINE
 
 

@@ -38,11 +38,11 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
     found = interface.diff(mine, theirs, names=(before, after))
     currency = _currency(theirs)
     if as_json:
-        print(json.dumps(with_currency(found.to_dict(), currency), indent=1, allow_nan=False))  # noqa: T201 - the result
+        print(json.dumps(with_currency(found.to_dict(), currency), indent=1, allow_nan=False))
         return EXIT_FINE
     changes, why, unit = found.changes, found.causes, _plan(theirs).workload.unit
     money = MoneyFormat(currency=currency)
-    print(markdown_text(changes, why, unit, money) if markdown else fitted(plain_text(changes, why, unit, money)))  # noqa: T201
+    print(markdown_text(changes, why, unit, money) if markdown else fitted(plain_text(changes, why, unit, money)))
     return EXIT_FINE
 
 

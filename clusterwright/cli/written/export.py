@@ -41,10 +41,10 @@ def export(
     made = without_failures(path, set_values, target)
     content = made.export(to, made.options[0].target)
     if output is None:
-        print(content, end="")  # noqa: T201 - the result
+        print(content, end="")
         return exit_code(made, money=False)
     _write(output, content, force=force)
-    print(f"{output}: written for {FORMATS[to].tool}")  # noqa: T201
+    print(f"{output}: written for {FORMATS[to].tool}")
     return exit_code(made, money=False)
 
 
@@ -66,9 +66,9 @@ def _focus(
     for option in plan.options:
         if option.missing and on in (None, option.target):
             names = ", ".join(entry.sku for entry in option.missing)
-            print(f"{option.target} has no rows: no price of {names}", file=sys.stderr)  # noqa: T201
+            print(f"{option.target} has no rows: no price of {names}", file=sys.stderr)
     if output is None:
-        print(focus_csv(rows), end="")  # noqa: T201 - the result
+        print(focus_csv(rows), end="")
         return exit_code(made)
     if output.suffix == ".parquet":
         _refuse_folder(output)
@@ -78,7 +78,7 @@ def _focus(
         write_focus_parquet(rows, output)
     else:
         _write(output, focus_csv(rows), force=force)
-    print(f"{output}: {len(rows):,} rows of FOCUS {VERSION}")  # noqa: T201
+    print(f"{output}: {len(rows):,} rows of FOCUS {VERSION}")
     return exit_code(made)
 
 

@@ -57,7 +57,7 @@ def fabric(
 
         name = catalogue.systems[sized.system].name
         return prove_fabric(sized, title=f"{sized.nodes:,} × {name}", as_json=as_json)
-    print(_json(sized) if as_json else fitted(_text(sized, catalogue)))  # noqa: T201 - the result
+    print(_json(sized) if as_json else fitted(_text(sized, catalogue)))
     return EXIT_FINE
 
 

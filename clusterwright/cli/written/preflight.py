@@ -55,9 +55,9 @@ def preflight(
 
             results += ask_the_provider(subject)
     if as_json:
-        print(json.dumps(_document(path, results, online=online), indent=1))  # noqa: T201 - the result
+        print(json.dumps(_document(path, results, online=online), indent=1))
     else:
-        print(fitted(_text(path, subjects, results, online=online, every=every)))  # noqa: T201
+        print(fitted(_text(path, subjects, results, online=online, every=every)))
     return EXIT_RULE_FAILED if counts(results)["FAIL"] else EXIT_FINE
 
 

@@ -66,9 +66,9 @@ def prove_folder(root: Path, *, as_json: bool, strict: bool, quiet: bool) -> int
             "proven": not failed,
             "parts": [asdict(result) for result in results],
         }
-        print(json.dumps(answer, indent=1))  # noqa: T201 - the result
+        print(json.dumps(answer, indent=1))
     else:
-        print(fitted(folder_text(results, failed=failed, page=documents.site / PAGE)))  # noqa: T201
+        print(fitted(folder_text(results, failed=failed, page=documents.site / PAGE)))
     return EXIT_RULE_FAILED if failed else EXIT_FINE
 
 
@@ -144,11 +144,11 @@ def _require_engines() -> None:
 def show(proofs: Sequence[Proof | EthernetProof], title: str, *, as_json: bool) -> int:
     """Print the proofs of all planes; return 0 if all hold, 1 if not."""
     if as_json:
-        print(_json(proofs))  # noqa: T201 - the result
+        print(_json(proofs))
     else:
         of = f", plane {{}} of {len(proofs)}" if len(proofs) > 1 else ""
         texts = ["\n".join(_lines(proof, title + of.format(number))) for number, proof in enumerate(proofs, start=1)]
-        print(fitted("\n\n".join(texts)))  # noqa: T201 - the result
+        print(fitted("\n\n".join(texts)))
     return EXIT_RULE_FAILED if any(proof.findings for proof in proofs) else EXIT_FINE
 
 

@@ -43,7 +43,7 @@ def build(
             shown = plan_text(plan, path, set_values or (), written=True, money=money)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, parts=parts, force=force)
-    print(fitted(shown))  # noqa: T201 - the result
+    print(fitted(shown))
     _say(written)
     say_quotes(made)
     return exit_code(made)
@@ -59,7 +59,7 @@ def stack(path: Path, output: Path, on: str, set_values: list[str] | None, *, fo
     files = made.target_files(on)
     code = _write(made, output, files, force=force)
     for line in project_lines(made.options[0], files):
-        print(fitted(line))  # noqa: T201
+        print(fitted(line))
     return code
 
 
@@ -133,7 +133,7 @@ def _can_print(*, asked: bool) -> bool:
 
     reason = missing_browser()
     if reason:
-        print(f"PDF files are skipped: {reason}", file=sys.stderr)  # noqa: T201 - diagnostics
+        print(f"PDF files are skipped: {reason}", file=sys.stderr)
     return not reason
 
 
@@ -144,6 +144,6 @@ def _write(made: PlanResult, output: Path, files: dict[str, File], *, force: boo
 
 def _say(written: folder.Written) -> None:
     what = "nothing changed" if written.changed == 0 else f"{written.changed} written"
-    print(f"\n{written.folder}: {written.files} files, {what}")  # noqa: T201
+    print(f"\n{written.folder}: {written.files} files, {what}")
     for line in written.kept:
-        print(f"  kept  {line}")  # noqa: T201
+        print(f"  kept  {line}")
