@@ -45,14 +45,26 @@ _BYTES = _prefixed("B", _DECIMAL) | _prefixed("B", _BINARY)
 _BITS_PER_S = _prefixed("b/s", _DECIMAL, 1 / 8)
 _DAY = SECONDS_PER_DAY
 _DURATIONS = {
-    "ms": 1e-3, "s": 1.0, "second": 1.0, "seconds": 1.0,
-    "min": 60.0, "minute": 60.0, "minutes": 60.0,
-    "h": 3600.0, "hour": 3600.0, "hours": 3600.0,
-    "d": _DAY, "day": _DAY, "days": _DAY,
-    "week": 7 * _DAY, "weeks": 7 * _DAY,
-    "month": HOURS_PER_MONTH * 3600.0, "months": HOURS_PER_MONTH * 3600.0,
-    "year": HOURS_PER_YEAR * 3600.0, "years": HOURS_PER_YEAR * 3600.0,
-}  # fmt: skip
+    "ms": 1e-3,
+    "s": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
+    "d": _DAY,
+    "day": _DAY,
+    "days": _DAY,
+    "week": 7 * _DAY,
+    "weeks": 7 * _DAY,
+    "month": HOURS_PER_MONTH * 3600.0,
+    "months": HOURS_PER_MONTH * 3600.0,
+    "year": HOURS_PER_YEAR * 3600.0,
+    "years": HOURS_PER_YEAR * 3600.0,
+}
 
 COUNT = Kind(name="count", base="", factors={"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, example="300e9")
 FRACTION = Kind(name="fraction", base="", factors={"": 1.0, "%": 0.01}, example="80 %")
@@ -109,9 +121,24 @@ AIRFLOW = Kind(name="airflow", base="CFM", factors={"CFM": 1.0}, example="1105 C
 
 #: Every kind, by the unit its values are kept in; the catalogue's loader looks a field's kind up by its suffix.
 KINDS = (
-    COUNT, FRACTION, BYTES, BANDWIDTH, FLOP_RATE, OP_RATE, DURATION, POWER, ENERGY_PRICE, LENGTH, MASS, RACK_UNITS,
-    MONEY, AIRFLOW, FLOOR_LOAD, CURRENT, APPARENT_POWER,
-)  # fmt: skip
+    COUNT,
+    FRACTION,
+    BYTES,
+    BANDWIDTH,
+    FLOP_RATE,
+    OP_RATE,
+    DURATION,
+    POWER,
+    ENERGY_PRICE,
+    LENGTH,
+    MASS,
+    RACK_UNITS,
+    MONEY,
+    AIRFLOW,
+    FLOOR_LOAD,
+    CURRENT,
+    APPARENT_POWER,
+)
 
 _NUMBER = r"[+-]?(?:\d[\d,_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"^\s*({_NUMBER})\s*(\S.*?)?\s*$")

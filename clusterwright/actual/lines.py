@@ -16,9 +16,11 @@ from clusterwright.tco.focus.export import ChargeGroup
 
 #: Words in a provider's name, by target.
 _PROVIDERS = (
-    ("aws", ("amazon", "aws")), ("azure", ("microsoft", "azure")), ("gcp", ("google", "gcp")),
+    ("aws", ("amazon", "aws")),
+    ("azure", ("microsoft", "azure")),
+    ("gcp", ("google", "gcp")),
     ("onprem", ("on premises",)),
-)  # fmt: skip
+)
 _NUMBER = re.compile(r"([\d,.]+)\s*(.*)")
 
 

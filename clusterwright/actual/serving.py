@@ -106,8 +106,9 @@ def read_results(path: Path, *, percentile: float) -> Measured:
         return _of_vllm(path, found, percentile)
     if isinstance(found.get("time_to_first_token"), dict):
         return _of_aiperf(path, found, percentile)
-    raise InputError(f"{path} is of no load test that is known: it has neither completed nor time_to_first_token",
-                     help=_ADVICE)  # fmt: skip
+    raise InputError(
+        f"{path} is of no load test that is known: it has neither completed nor time_to_first_token", help=_ADVICE
+    )
 
 
 def _number(path: Path, found: Mapping[str, Any], key: str) -> float | None:
@@ -168,9 +169,11 @@ def _of_aiperf(path: Path, found: Mapping[str, Any], percentile: float) -> Measu
         if not isinstance(entry, dict):
             return None
         value = _number(path, entry, key)
-        return value if value is None or entry.get("unit") not in ("ms", "us", "ns") else value * {
-            "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
-        }[entry["unit"]]  # fmt: skip
+        return (
+            value
+            if value is None or entry.get("unit") not in ("ms", "us", "ns")
+            else value * {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}[entry["unit"]]
+        )
 
     count = int(of("request_count", "avg") or 0)
     return Measured(

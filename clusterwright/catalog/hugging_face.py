@@ -20,11 +20,22 @@ REFUSED = {
     "a hybrid of attention and state-space layers": ("jamba", "zamba", "zamba2", "bamba", "qwen3_next", "nemotron_h"),
     "an encoder with a decoder": ("t5", "mt5", "umt5", "longt5", "bart", "mbart", "pegasus", "m2m_100", "whisper"),
     "a model of images or sound beside text; its text part has a configuration of its own": (
-        "gemma3", "llava", "llava_next", "mllama", "llama4", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "idefics3",
-        "paligemma", "mistral3", "pixtral", "qwen2_audio",
+        "gemma3",
+        "llava",
+        "llava_next",
+        "mllama",
+        "llama4",
+        "qwen2_vl",
+        "qwen2_5_vl",
+        "qwen3_vl",
+        "idefics3",
+        "paligemma",
+        "mistral3",
+        "pixtral",
+        "qwen2_audio",
     ),
     "a vision model": ("vit", "clip", "siglip", "siglip_vision_model", "dinov2", "swin", "deit", "beit"),
-}  # fmt: skip
+}
 #: Sections and switches that no supported architecture has, with what they would mean.
 _FOREIGN = {
     "vision_config": "a vision tower",

@@ -13,9 +13,18 @@ from clusterwright.interface.documents import COMPARED
 _WORDS = ("instance", "accelerator", "note", "reason")
 _UNCERTAINTY = {"options": "drawn", "tornado": "swings", "heat_map": "heat"}
 _UNCERTAIN = (
-    "draws", "seed", "inputs", "price_paths", "options", "regrets", "compared_with", "mapped_with", "base_saving_usd",
-    "tornado", "heat_map",
-)  # fmt: skip
+    "draws",
+    "seed",
+    "inputs",
+    "price_paths",
+    "options",
+    "regrets",
+    "compared_with",
+    "mapped_with",
+    "base_saving_usd",
+    "tornado",
+    "heat_map",
+)
 
 
 def json_schema(of: str) -> dict[str, Any]:
@@ -51,10 +60,16 @@ def _compare() -> Any:  # noqa: ANN401
     told = {
         name: plan[name]
         for name in (
-            "name", "as_of", "recommended", "recommended_key", "recommended_horizon", "recommended_horizon_key",
-            "economics", "breakevens",
+            "name",
+            "as_of",
+            "recommended",
+            "recommended_key",
+            "recommended_horizon",
+            "recommended_horizon_key",
+            "economics",
+            "breakevens",
         )
-    }  # fmt: skip
+    }
     return _model("Compared", told | {"options": list[entry]})  # type: ignore[valid-type]
 
 

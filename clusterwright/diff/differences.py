@@ -10,10 +10,16 @@ from clusterwright.pricing.quoted import QuotedPrice
 #: Figures of an option that are compared, as (field, unit): those before what its kind adds (`own_figures`), and after.
 _SIZE = (("instance", ""), ("term", ""), ("nodes", ""), ("gpus", ""), ("calendar_days", "days"))
 _COST = (
-    ("goodput", "share"), ("busy_fraction", "share"), ("run_usd", "USD"), ("run_share_usd", "USD"),
-    ("capex_usd", "USD"), ("horizon_usd", "USD"), ("npv_usd", "USD"), ("usd_per_gpu_hour", "USD"),
+    ("goodput", "share"),
+    ("busy_fraction", "share"),
+    ("run_usd", "USD"),
+    ("run_share_usd", "USD"),
+    ("capex_usd", "USD"),
+    ("horizon_usd", "USD"),
+    ("npv_usd", "USD"),
+    ("usd_per_gpu_hour", "USD"),
     ("priced_share", "share"),
-)  # fmt: skip
+)
 _INPUTS = ("workload", "goals", "economics")
 _VERSIONS = ("clusterwright", "catalogue", "as_of", "recommended_key", "recommended_horizon_key")
 #: Keys of the blueprint's section tco whose values are times, in seconds.

@@ -199,12 +199,35 @@ def _known(asked: Sequence[str], known: dict[str, str]) -> Sequence[str]:
 
 
 FEEDS = (
-    Feed(name="aws", title="offer files of regions: EC2 on demand and reserved; --service AmazonS3 and others", url=URL,
-         fetch=fetch_offers, read=read_offers, needs_region=True, has_services=True),
-    Feed(name="aws-savings-plans", title="rates of savings plans; after aws", url=URL,
-         fetch=fetch_plans, read=read_plans, needs_region=True),
-    Feed(name="aws-spot", title="--from what aws ec2 describe-spot-price-history gives", url="",
-         fetch=None, read=_answers_of(_SPOT, "aws-spot", SPOT_RULE)),
-    Feed(name="aws-capacity-blocks", title="--from what aws ec2 describe-capacity-block-offerings gives", url="",
-         fetch=None, read=_answers_of(_BLOCKS, "aws-capacity-blocks", BLOCKS_RULE)),
-)  # fmt: skip
+    Feed(
+        name="aws",
+        title="offer files of regions: EC2 on demand and reserved; --service AmazonS3 and others",
+        url=URL,
+        fetch=fetch_offers,
+        read=read_offers,
+        needs_region=True,
+        has_services=True,
+    ),
+    Feed(
+        name="aws-savings-plans",
+        title="rates of savings plans; after aws",
+        url=URL,
+        fetch=fetch_plans,
+        read=read_plans,
+        needs_region=True,
+    ),
+    Feed(
+        name="aws-spot",
+        title="--from what aws ec2 describe-spot-price-history gives",
+        url="",
+        fetch=None,
+        read=_answers_of(_SPOT, "aws-spot", SPOT_RULE),
+    ),
+    Feed(
+        name="aws-capacity-blocks",
+        title="--from what aws ec2 describe-capacity-block-offerings gives",
+        url="",
+        fetch=None,
+        read=_answers_of(_BLOCKS, "aws-capacity-blocks", BLOCKS_RULE),
+    ),
+)

@@ -22,23 +22,54 @@ _LINUX = {
 }
 #: Columns of an offer file by their plain names, and whether no row can be read without them.
 OFFER_COLUMNS = {
-    "sku": True, "offertermcode": False, "ratecode": True, "termtype": True, "effectivedate": True,
-    "startingrange": False, "unit": True, "priceperunit": True, "currency": True, "leasecontractlength": False,
-    "purchaseoption": False, "offeringclass": False, "productfamily": False, "location": False, "locationtype": False,
-    "regioncode": False, "fromlocation": False, "fromlocationtype": False, "fromregioncode": False,
-    "instancetype": False, "operatingsystem": False, "tenancy": False, "preinstalledsw": False, "capacitystatus": False,
-    "marketoption": False, "operation": False, "usagetype": False, "transfertype": False, "filesystemtype": False,
-    "storagetype": False, "throughputcapacity": False,
-}  # fmt: skip
+    "sku": True,
+    "offertermcode": False,
+    "ratecode": True,
+    "termtype": True,
+    "effectivedate": True,
+    "startingrange": False,
+    "unit": True,
+    "priceperunit": True,
+    "currency": True,
+    "leasecontractlength": False,
+    "purchaseoption": False,
+    "offeringclass": False,
+    "productfamily": False,
+    "location": False,
+    "locationtype": False,
+    "regioncode": False,
+    "fromlocation": False,
+    "fromlocationtype": False,
+    "fromregioncode": False,
+    "instancetype": False,
+    "operatingsystem": False,
+    "tenancy": False,
+    "preinstalledsw": False,
+    "capacitystatus": False,
+    "marketoption": False,
+    "operation": False,
+    "usagetype": False,
+    "transfertype": False,
+    "filesystemtype": False,
+    "storagetype": False,
+    "throughputcapacity": False,
+}
 #: Those that a file with instances has to have beside: without one of them another product could not be distinguished.
 INSTANCE_COLUMNS = (*_LINUX, "regioncode")
 #: Brackets that are open at once; some may be in texts.
 _MOST_DEPTH = 2_000
 T = TypeVar("T")
 _RATES = (
-    "discounted_sku", "plan_sku", "plan_name", "family", "years", "purchase_option", "currency", "amount",
+    "discounted_sku",
+    "plan_sku",
+    "plan_name",
+    "family",
+    "years",
+    "purchase_option",
+    "currency",
+    "amount",
     "effective_date",
-)  # fmt: skip
+)
 
 
 def offer_table(document: Path, table: Path, *, instance_types: frozenset[str]) -> Path:

@@ -21,9 +21,20 @@ RULE = "pricing/feeds/azure_retail.sql"
 NAME = "azure"
 _VERSION = "2023-01-01-preview"
 _FIELDS = (
-    "armRegionName", "armSkuName", "currencyCode", "effectiveStartDate", "isPrimaryMeterRegion", "meterId", "meterName",
-    "productName", "retailPrice", "serviceName", "skuName", "type", "unitOfMeasure",
-)  # fmt: skip
+    "armRegionName",
+    "armSkuName",
+    "currencyCode",
+    "effectiveStartDate",
+    "isPrimaryMeterRegion",
+    "meterId",
+    "meterName",
+    "productName",
+    "retailPrice",
+    "serviceName",
+    "skuName",
+    "type",
+    "unitOfMeasure",
+)
 _SHAPE = Shape(feed="Azure Retail Prices", items="Items", count="Count", fields=_FIELDS)
 #: Sizes named in one question: an address of some 2,000 characters is safe everywhere.
 _SIZES_AT_ONCE = 12
@@ -97,5 +108,11 @@ def _following(page: Any, _request: Request) -> Request | None:  # noqa: ANN401 
     return json_request(after) if after else None
 
 
-FEED = Feed(name=NAME, title="Azure Retail Prices: on demand, spot, reservations, savings plans", url=URL,
-            fetch=fetch, read=read, has_services=True)  # fmt: skip
+FEED = Feed(
+    name=NAME,
+    title="Azure Retail Prices: on demand, spot, reservations, savings plans",
+    url=URL,
+    fetch=fetch,
+    read=read,
+    has_services=True,
+)

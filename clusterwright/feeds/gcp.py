@@ -118,5 +118,12 @@ def _rows() -> tuple[dict[str, str], ...]:
         raise ClusterwrightError(f"cannot read {path}: {error}", help="install Clusterwright again") from error
 
 
-FEED = Feed(name="gcp", title="Google's Cloud Billing Catalog: machines added up from their SKUs", url=URL,
-            fetch=fetch, read=read, key=KEY, has_services=True)  # fmt: skip
+FEED = Feed(
+    name="gcp",
+    title="Google's Cloud Billing Catalog: machines added up from their SKUs",
+    url=URL,
+    fetch=fetch,
+    read=read,
+    key=KEY,
+    has_services=True,
+)

@@ -14,9 +14,7 @@ from clusterwright.feeds.pages import Shape, check_utf8, read_page
 from clusterwright.feeds.reading import Asked, Feed, Reading, wanted_instances
 
 _GPU_QUERY = {"query": "{ gpuTypes { id displayName secureCloud securePrice secureSpotPrice } }"}
-_ORACLE = Shape(
-    feed="Oracle", items="items", fields=("partNumber", "metricName", "currencyCodeLocalizations")
-)  # fmt: skip
+_ORACLE = Shape(feed="Oracle", items="items", fields=("partNumber", "metricName", "currencyCodeLocalizations"))
 #: Clouds whose instance types are in the catalogue.
 _CLOUDS = ("aws", "azure", "gcp")
 
@@ -65,9 +63,16 @@ def _checked(feed: str, shape: Shape, inside: tuple[str, ...], path: Path) -> No
 
 
 def _json_feed(
-    *, name: str, title: str, url: str, request: Callable[[Asked], Request], shape: Shape, inside: tuple[str, ...],
-    rule: str, key: str = "",
-) -> Feed:  # fmt: skip
+    *,
+    name: str,
+    title: str,
+    url: str,
+    request: Callable[[Asked], Request],
+    shape: Shape,
+    inside: tuple[str, ...],
+    rule: str,
+    key: str = "",
+) -> Feed:
     """Return a feed of one JSON document."""
 
     def reading(paths: Sequence[Path], place: str) -> Sequence[Reading]:
@@ -128,28 +133,44 @@ def _fetch_skypilot(fetcher: Fetcher, asked: Asked) -> Sequence[Reading]:
 
 FEEDS = (
     _json_feed(
-        name="oci", title="Oracle's public list", url="https://apexapps.oracle.com/pls/apex/cetools/api/v1/products/",
-        request=lambda asked: json_request(f"{asked.url}?currencyCode=USD"), shape=_ORACLE,
-        inside=("items",), rule="pricing/feeds/oci_list.sql",
+        name="oci",
+        title="Oracle's public list",
+        url="https://apexapps.oracle.com/pls/apex/cetools/api/v1/products/",
+        request=lambda asked: json_request(f"{asked.url}?currencyCode=USD"),
+        shape=_ORACLE,
+        inside=("items",),
+        rule="pricing/feeds/oci_list.sql",
     ),
     _json_feed(
-        name="lambda", title="Lambda's instance types", url="https://cloud.lambdalabs.com/api/v1/instance-types",
+        name="lambda",
+        title="Lambda's instance types",
+        url="https://cloud.lambdalabs.com/api/v1/instance-types",
         request=lambda asked: json_request(
             asked.url, headers={"authorization": f"Bearer {asked.keys['LAMBDA_API_KEY']}"}
         ),
-        shape=Shape(feed="Lambda"), inside=("data",), rule="pricing/feeds/lambda_types.sql", key="LAMBDA_API_KEY",
+        shape=Shape(feed="Lambda"),
+        inside=("data",),
+        rule="pricing/feeds/lambda_types.sql",
+        key="LAMBDA_API_KEY",
     ),
     _json_feed(
-        name="runpod", title="RunPod's secure cloud", url="https://api.runpod.io/graphql",
+        name="runpod",
+        title="RunPod's secure cloud",
+        url="https://api.runpod.io/graphql",
         request=lambda asked: json_request(
             asked.url, headers={"authorization": f"Bearer {asked.keys['RUNPOD_API_KEY']}"}, body=_GPU_QUERY
         ),
-        shape=Shape(feed="RunPod"), inside=("data", "gpuTypes"), rule="pricing/feeds/runpod_types.sql",
+        shape=Shape(feed="RunPod"),
+        inside=("data", "gpuTypes"),
+        rule="pricing/feeds/runpod_types.sql",
         key="RUNPOD_API_KEY",
     ),
     Feed(
-        name="skypilot", title="SkyPilot's catalogues; --region names clouds, for example aws",
+        name="skypilot",
+        title="SkyPilot's catalogues; --region names clouds, for example aws",
         url="https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v7",
-        fetch=_fetch_skypilot, read=_skypilot, needs_region=True,
+        fetch=_fetch_skypilot,
+        read=_skypilot,
+        needs_region=True,
     ),
-)  # fmt: skip
+)

@@ -21,9 +21,19 @@ RULE = "pricing/feeds/quotes.sql"
 FEED = "quotes"
 REQUIRED = ("sku", "term", "charge", "unit", "amount", "effective_from")
 OPTIONAL = (
-    "provider", "region", "zone", "gpu", "gpu_count", "payment", "tier_start", "currency", "effective_to", "locator",
-    "confidence", "note",
-)  # fmt: skip
+    "provider",
+    "region",
+    "zone",
+    "gpu",
+    "gpu_count",
+    "payment",
+    "tier_start",
+    "currency",
+    "effective_to",
+    "locator",
+    "confidence",
+    "note",
+)
 WORDS = {
     "term": TERMS,
     "charge": ("hourly", "monthly", "once", "metered"),

@@ -202,9 +202,16 @@ def _emissions(plan: Plan, ledger: Ledger, cost: CandidateCost, option: _Place) 
 
 def _unknown(key: str, note: str) -> Emissions:
     return Emissions(
-        key=key, kwh=None, location_kg=None, market_kg=None, embodied_kg=None, run_kg=None,
-        grams_per_million_tokens=None, source="", note=note,
-    )  # fmt: skip
+        key=key,
+        kwh=None,
+        location_kg=None,
+        market_kg=None,
+        embodied_kg=None,
+        run_kg=None,
+        grams_per_million_tokens=None,
+        source="",
+        note=note,
+    )
 
 
 def _hours(ledger: Ledger) -> float:

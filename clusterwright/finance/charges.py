@@ -18,8 +18,13 @@ from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CashFlowRow, PricedLine
 
 #: What a bill line counts, as FOCUS writes units: singular and plural.
-_UNITS = {"node": ("Node", "Nodes"), "each": ("Unit", "Units"), "IP": ("IP", "IPs"), "GB": ("GB", "GB"),
-          "GiB": ("GiB", "GiB")}  # fmt: skip
+_UNITS = {
+    "node": ("Node", "Nodes"),
+    "each": ("Unit", "Units"),
+    "IP": ("IP", "IPs"),
+    "GB": ("GB", "GB"),
+    "GiB": ("GiB", "GiB"),
+}
 #: Sums agree up to this, in USD.
 _CENT = 0.005
 _HOURS = {"hourly": "Hours", "monthly": "Months"}
@@ -137,9 +142,9 @@ def _of_stream(stream: Stream, account: Account, months: float) -> Iterator[Char
         yield from _spread(stream, paid[0], sum(row.usd for row in paid), 0.0, account, months)
         return
     bought = [row for row in paid if row.capex_or_opex == "capex" and row.month < months]
-    yield from _by_month([
-        charge for row in bought for charge in _spread(stream, row, row.usd, row.month, account, months)
-    ])  # fmt: skip
+    yield from _by_month(
+        [charge for row in bought for charge in _spread(stream, row, row.usd, row.month, account, months)]
+    )
 
 
 def _by_month(shares: Sequence[Charge]) -> Iterator[Charge]:
@@ -176,9 +181,18 @@ def _billed(row: CashFlowRow, stream: Stream, account: Account, kind: str, effec
     price = row.usd / quantity if quantity else 0.0
     listed = stream.list_usd if not _committed(stream) else None
     return _charge(
-        row, stream, account, kind=kind, billed_usd=row.usd, effective_usd=effective_usd, quantity=quantity, unit=unit,
-        unit_usd=price, list_unit_usd=listed if unit_usd else price, period=(start, end),
-    )  # fmt: skip
+        row,
+        stream,
+        account,
+        kind=kind,
+        billed_usd=row.usd,
+        effective_usd=effective_usd,
+        quantity=quantity,
+        unit=unit,
+        unit_usd=price,
+        list_unit_usd=listed if unit_usd else price,
+        period=(start, end),
+    )
 
 
 def _spread(  # noqa: PLR0917 - what is spread, and over what
@@ -196,10 +210,19 @@ def _spread(  # noqa: PLR0917 - what is spread, and over what
             price = usd / quantity if quantity else 0.0
             agreed = stream.agreed_usd if used is not None and stream.agreed_usd is not None else price
             yield _charge(
-                row, stream, account, kind="usage", billed_usd=0.0, effective_usd=usd, quantity=quantity,
-                unit=unit, unit_usd=agreed, list_unit_usd=stream.agreed_usd if used is not None else price,
-                period=(start, end), status=status,
-            )  # fmt: skip
+                row,
+                stream,
+                account,
+                kind="usage",
+                billed_usd=0.0,
+                effective_usd=usd,
+                quantity=quantity,
+                unit=unit,
+                unit_usd=agreed,
+                list_unit_usd=stream.agreed_usd if used is not None else price,
+                period=(start, end),
+                status=status,
+            )
 
 
 def _served(stream: Stream, total: float, usd: float, length: float) -> tuple[float, str]:

@@ -145,9 +145,13 @@ def _bought(market: Market, _: str) -> Iterator[Entry]:
         peak = market.catalogue.accelerators[accelerator].dense_bf16_flop_per_s
         if peak:
             yield Entry(
-                accelerator=accelerator, value=usd / (peak / _PETA), where=accelerator + _MODULE, last_seen=last_seen,
-                source=source, detail=f"{usd:,.0f} USD a module",
-            )  # fmt: skip
+                accelerator=accelerator,
+                value=usd / (peak / _PETA),
+                where=accelerator + _MODULE,
+                last_seen=last_seen,
+                source=source,
+                detail=f"{usd:,.0f} USD a module",
+            )
 
 
 def _trained(market: Market, term: str) -> Iterator[Entry]:
@@ -180,41 +184,61 @@ def _systems(market: Market, _: str) -> Iterator[Entry]:
         peak = market.catalogue.accelerators[system.accelerator].dense_fp8_flop_per_s
         if peak:
             yield Entry(
-                accelerator=system.accelerator, value=peak * system.gpus / _PETA, where=system.name,
+                accelerator=system.accelerator,
+                value=peak * system.gpus / _PETA,
+                where=system.name,
                 detail=f"{system.gpus} GPUs",
-            )  # fmt: skip
+            )
 
 
 MEASURES = {
     "system_fp8_pflops": Measure(
         text="dense FP8 peak of one system as it is bought: peak of a GPU x GPUs",
-        unit="PFLOP/s", lower_is_better=False, calculate=_systems,
+        unit="PFLOP/s",
+        lower_is_better=False,
+        calculate=_systems,
     ),
     "usd_per_mtoken": Measure(
         text="Llama 3 70B in 8 bits at the dense peak (largest batch): USD an hour x 1e6 x 2 x parameters / (peak x"
         " 3,600); batch 1: x bytes of weights / bandwidth",
-        unit="USD per million tokens, at least", lower_is_better=True, calculate=_tokens,
+        unit="USD per million tokens, at least",
+        lower_is_better=True,
+        calculate=_tokens,
     ),
     "usd_per_replica_hour": Measure(
         text="as many GPUs as hold the 8-bit weights of Llama 3 70B",
-        unit="USD an hour", lower_is_better=True, calculate=_replica,
+        unit="USD an hour",
+        lower_is_better=True,
+        calculate=_replica,
     ),
     "usd_per_pflop_bought": Measure(
         text="documented price of one module / dense bf16 peak; modules only, never servers against modules",
-        unit="USD per PFLOP/s", lower_is_better=True, calculate=_bought,
+        unit="USD per PFLOP/s",
+        lower_is_better=True,
+        calculate=_bought,
     ),
     "usd_per_pflop_hour": Measure(
         text="USD an hour / dense bf16 peak, of accelerators with a fast link to each other",
-        unit="USD per PFLOP/s and hour", lower_is_better=True, calculate=_trained,
+        unit="USD per PFLOP/s and hour",
+        lower_is_better=True,
+        calculate=_trained,
     ),
     "usd_per_gb_hour": Measure(
-        text="USD an hour / GB of HBM of the same GPU", unit="USD per GB and hour", lower_is_better=True,
+        text="USD an hour / GB of HBM of the same GPU",
+        unit="USD per GB and hour",
+        lower_is_better=True,
         calculate=_memory,
     ),
     "providers": Measure(
-        text="providers with a documented price", unit="providers", lower_is_better=False, calculate=_providers,
+        text="providers with a documented price",
+        unit="providers",
+        lower_is_better=False,
+        calculate=_providers,
     ),
     "usd_per_gpu_hour": Measure(
-        text="price of one GPU", unit="USD an hour", lower_is_better=True, calculate=_hours,
+        text="price of one GPU",
+        unit="USD an hour",
+        lower_is_better=True,
+        calculate=_hours,
     ),
-}  # fmt: skip
+}

@@ -17,9 +17,17 @@ from clusterwright.pricing.book import PriceBook
 TABLE = "tco/scenarios.csv"
 #: Accelerators that the guide compares; what else is cheaper is distinguished.
 COMPARED = (
-    "h100-sxm-80gb", "h100-pcie-80gb", "h200-sxm-141gb", "b200-sxm-180gb", "b100-sxm-192gb", "gb200-186gb",
-    "a100-sxm-80gb", "mi300x-192gb", "gaudi3-128gb", "l40s-48gb",
-)  # fmt: skip
+    "h100-sxm-80gb",
+    "h100-pcie-80gb",
+    "h200-sxm-141gb",
+    "b200-sxm-180gb",
+    "b100-sxm-192gb",
+    "gb200-186gb",
+    "a100-sxm-80gb",
+    "mi300x-192gb",
+    "gaudi3-128gb",
+    "l40s-48gb",
+)
 #: How far a printed figure may be from the calculated one and still be right.
 TOLERANCE = 0.10
 

@@ -9,10 +9,28 @@ from clusterwright.plan.record import Plan
 
 #: Of each option, what `compare --json` prints.
 COMPARED = (
-    "target", "instance", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high", "run_share_usd",
-    "horizon_usd", "horizon_usd_low", "horizon_usd_high", "capex_usd", "npv_usd", "npv_usd_low", "npv_usd_high",
-    "usd_per_gpu_hour", "runs_in_horizon", "busy_fraction", "priced_share", "horizon_priced_share",
-)  # fmt: skip
+    "target",
+    "instance",
+    "nodes",
+    "gpus",
+    "calendar_days",
+    "run_usd",
+    "run_usd_low",
+    "run_usd_high",
+    "run_share_usd",
+    "horizon_usd",
+    "horizon_usd_low",
+    "horizon_usd_high",
+    "capex_usd",
+    "npv_usd",
+    "npv_usd_low",
+    "npv_usd_high",
+    "usd_per_gpu_hour",
+    "runs_in_horizon",
+    "busy_fraction",
+    "priced_share",
+    "horizon_priced_share",
+)
 
 
 def comparison_document(plan: Plan) -> dict[str, Any]:

@@ -106,11 +106,22 @@ def page_pdf(html: str, *, made_on: dt.date) -> bytes:
         # The browser's own sandbox does not work for root; the page is ours and asks for nothing.
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         command = [
-            browser, "--headless", *sandbox, "--disable-gpu", "--no-first-run", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage",
-            "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder / 'profile'}", "--no-pdf-header-footer",
-            f"--print-to-pdf={made}", source.as_uri(),
-        ]  # fmt: skip
+            browser,
+            "--headless",
+            *sandbox,
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-extensions",
+            "--disable-dev-shm-usage",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            f"--user-data-dir={folder / 'profile'}",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={made}",
+            source.as_uri(),
+        ]
         try:
             done = subprocess.run(  # noqa: S603 - a program by its full path, with files of ours
                 command,

@@ -87,8 +87,12 @@ def import_archive(store: PriceStore, folder: Path) -> int:
             if wrong:
                 listed = "; ".join(f"{row['sku']} {row['region']} {row['observed_on']} {row['usd']}" for row in wrong)
                 raise InputError(f"{folder} holds impossible prices: {listed}", help="nothing was stored")
-    except (duckdb.BinderException, duckdb.ConstraintException, duckdb.ConversionException,
-            duckdb.InvalidInputException) as error:  # fmt: skip
+    except (
+        duckdb.BinderException,
+        duckdb.ConstraintException,
+        duckdb.ConversionException,
+        duckdb.InvalidInputException,
+    ) as error:
         raise InputError(
             f"{folder} is no archive of a price store: {str(error).splitlines()[0]}", help="nothing was stored"
         ) from None

@@ -24,9 +24,15 @@ FEW_PRODUCTS = 40
 _ONE_THREAD = "set threads = 1"
 _PRODUCTS = "create or replace temp table gpu_product as {}"
 _NO_PRODUCT = GpuProduct(
-    sku="", provider="", accelerator="", gpus=1, terms=("on_demand",), dense_bf16_flop_per_s_per_gpu=None,
-    dense_fp8_flop_per_s_per_gpu=None, hbm_bytes_per_gpu=None,
-)  # fmt: skip
+    sku="",
+    provider="",
+    accelerator="",
+    gpus=1,
+    terms=("on_demand",),
+    dense_bf16_flop_per_s_per_gpu=None,
+    dense_fp8_flop_per_s_per_gpu=None,
+    hbm_bytes_per_gpu=None,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

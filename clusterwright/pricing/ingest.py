@@ -20,16 +20,40 @@ if TYPE_CHECKING:
 
 #: What the rows of an extraction rule must have.
 COLUMNS = (
-    "sku", "provider", "region", "zone", "provider_sku", "instance_type", "gpu", "gpu_count", "term", "payment",
-    "charge", "unit", "tier_start", "currency", "amount", "effective_from", "effective_to", "locator", "confidence",
-    "note", "missing",
-)  # fmt: skip
+    "sku",
+    "provider",
+    "region",
+    "zone",
+    "provider_sku",
+    "instance_type",
+    "gpu",
+    "gpu_count",
+    "term",
+    "payment",
+    "charge",
+    "unit",
+    "tier_start",
+    "currency",
+    "amount",
+    "effective_from",
+    "effective_to",
+    "locator",
+    "confidence",
+    "note",
+    "missing",
+)
 #: Documents up to this size are kept whole, larger ones by their hash.
 KEPT_BYTES = 4 * 2**20
 _BLOCK_BYTES = 2**20
 _TEMPORARY = (
-    "extracted", "incoming", "refused", "repeated", "reference_on_demand", "shipped_price", "shipped_on_demand",
-)  # fmt: skip
+    "extracted",
+    "incoming",
+    "refused",
+    "repeated",
+    "reference_on_demand",
+    "shipped_price",
+    "shipped_on_demand",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

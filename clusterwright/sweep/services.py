@@ -199,14 +199,31 @@ def services_document(
 #: Columns of the table that `--parquet` writes, with DuckDB's types; `varied` and `rate_front` are JSON.
 COLUMNS = MappingProxyType(
     {
-        "blueprint": "varchar", "varied": "varchar", "target": "varchar", "region": "varchar",
-        "node_type": "varchar", "accelerator": "varchar", "nodes": "bigint", "gpus": "bigint", "replicas": "bigint",
-        "replica_gpus": "bigint", "outcome": "varchar", "confidence": "double", "probability": "double",
-        "first_token_s": "double", "time_per_token_s": "double", "tokens_per_s_per_user": "double",
-        "tokens_per_s_per_gpu": "double", "month_usd": "double", "capex_usd": "double", "cost_note": "varchar",
-        "unbeaten": "boolean", "rate_front": "varchar", "not_sized_reason": "varchar",
+        "blueprint": "varchar",
+        "varied": "varchar",
+        "target": "varchar",
+        "region": "varchar",
+        "node_type": "varchar",
+        "accelerator": "varchar",
+        "nodes": "bigint",
+        "gpus": "bigint",
+        "replicas": "bigint",
+        "replica_gpus": "bigint",
+        "outcome": "varchar",
+        "confidence": "double",
+        "probability": "double",
+        "first_token_s": "double",
+        "time_per_token_s": "double",
+        "tokens_per_s_per_user": "double",
+        "tokens_per_s_per_gpu": "double",
+        "month_usd": "double",
+        "capex_usd": "double",
+        "cost_note": "varchar",
+        "unbeaten": "boolean",
+        "rate_front": "varchar",
+        "not_sized_reason": "varchar",
     }
-)  # fmt: skip
+)
 
 
 def services_rows(points: Sequence[SweptService], missing: Sequence[NotSized]) -> list[dict[str, str]]:

@@ -18,9 +18,14 @@ from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, capital
 
 #: How a column of the comparison begins, and the number that explains it.
 _EXPLAINED = (
-    ("Same work", "horizon_usd"), ("Present value", "npv_usd"), ("Days", "calendar_days"), ("Cluster", "nodes"),
-    ("Buy now", "capex_usd"), ("Priced from", "priced_share"), ("Share of", "run_usd"),
-)  # fmt: skip
+    ("Same work", "horizon_usd"),
+    ("Present value", "npv_usd"),
+    ("Days", "calendar_days"),
+    ("Cluster", "nodes"),
+    ("Buy now", "capex_usd"),
+    ("Priced from", "priced_share"),
+    ("Share of", "run_usd"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

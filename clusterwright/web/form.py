@@ -21,18 +21,44 @@ STEPS = (
 #: Fields that are always shown; the others of a section are folded away.
 SHOWN = frozenset(
     (
-        "name", "workload.model", "workload.tokens", "workload.sequence_length", "workload.global_batch",
-        "workload.precision", "workload.method", "workload.data.samples", "workload.data.mean_tokens", "traffic.users",
-        "traffic.requests_per_s", "traffic.think_time", "traffic.input_tokens.mean", "traffic.input_tokens.p95",
-        "traffic.output_tokens.mean", "traffic.output_tokens.p95", "goals.finish_within", "goals.confidence",
-        "goals.first_token", "goals.time_per_token", "goals.percentile", "targets.aws.instance", "targets.aws.region",
-        "targets.azure.instance", "targets.azure.region", "targets.gcp.instance", "targets.gcp.region",
+        "name",
+        "workload.model",
+        "workload.tokens",
+        "workload.sequence_length",
+        "workload.global_batch",
+        "workload.precision",
+        "workload.method",
+        "workload.data.samples",
+        "workload.data.mean_tokens",
+        "traffic.users",
+        "traffic.requests_per_s",
+        "traffic.think_time",
+        "traffic.input_tokens.mean",
+        "traffic.input_tokens.p95",
+        "traffic.output_tokens.mean",
+        "traffic.output_tokens.p95",
+        "goals.finish_within",
+        "goals.confidence",
+        "goals.first_token",
+        "goals.time_per_token",
+        "goals.percentile",
+        "targets.aws.instance",
+        "targets.aws.region",
+        "targets.azure.instance",
+        "targets.azure.region",
+        "targets.gcp.instance",
+        "targets.gcp.region",
         "targets.onprem.system",
-        "targets.aws.allowed_instances", "targets.gcp.allowed_instances", "targets.onprem.allowed_systems",
-        "site.power_price", "economics.horizon", "economics.utilisation",
-        "economics.discount_rate", "economics.budget",
+        "targets.aws.allowed_instances",
+        "targets.gcp.allowed_instances",
+        "targets.onprem.allowed_systems",
+        "site.power_price",
+        "economics.horizon",
+        "economics.utilisation",
+        "economics.discount_rate",
+        "economics.budget",
     )
-)  # fmt: skip
+)
 KINDS = ("train", "finetune", "serve")
 #: Sections of one kind of workload alone.
 _OF_KIND = {"traffic": "serve", "replicas": "serve"}
@@ -198,9 +224,14 @@ def _leaf(path: str, node: Mapping[str, Any], kind: str) -> Field | None:
     else:
         return None
     return Field(
-        path=path, kind=kind or alone, form=form, words=words, example=example,
-        choices=tuple(choices) if form == "choice" else (), shown=path in SHOWN,
-    )  # fmt: skip
+        path=path,
+        kind=kind or alone,
+        form=form,
+        words=words,
+        example=example,
+        choices=tuple(choices) if form == "choice" else (),
+        shown=path in SHOWN,
+    )
 
 
 def _kind_of(node: Mapping[str, Any]) -> tuple[str, str]:

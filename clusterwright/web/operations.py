@@ -152,12 +152,19 @@ def summary(desk: Desk, asked: Mapping[str, Any]) -> Reply:
         words = [capital(line) for line in answer_lines(made.plan, money)]
     options = [
         {
-            "target": option.target, "instance": option.instance, "nodes": option.nodes, "gpus": option.gpus,
-            "calendar_days": option.calendar_days, "run_usd": option.run_cost_usd, "capex_usd": option.capex_usd,
-            "horizon_usd": option.horizon_usd, "npv_usd": option.npv_usd, "meets_goal": option.meets_goal,
+            "target": option.target,
+            "instance": option.instance,
+            "nodes": option.nodes,
+            "gpus": option.gpus,
+            "calendar_days": option.calendar_days,
+            "run_usd": option.run_cost_usd,
+            "capex_usd": option.capex_usd,
+            "horizon_usd": option.horizon_usd,
+            "npv_usd": option.npv_usd,
+            "meets_goal": option.meets_goal,
         }
         for option in made.options
-    ]  # fmt: skip
+    ]
     found, warned = _findings(made.findings), _findings(made.warnings)
     return _json({"schema": 1, "answer": words, "options": options, "findings": found, "warnings": warned})
 

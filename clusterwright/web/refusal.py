@@ -4,8 +4,17 @@ from typing import Any
 
 #: Of HTTP (RFC 9110).
 BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TIMEOUT, TOO_LARGE, UNSUPPORTED, UNPROCESSABLE, BUSY, FAULT = (
-    400, 401, 403, 404, 408, 413, 415, 422, 503, 500,
-)  # fmt: skip
+    400,
+    401,
+    403,
+    404,
+    408,
+    413,
+    415,
+    422,
+    503,
+    500,
+)
 
 
 class RefusalError(Exception):

@@ -38,13 +38,32 @@ _OF_KINDS: MappingProxyType[Path, tuple[tuple[str, ...], str]] = MappingProxyTyp
 #: Parts of names by which models that generate no text are known, and what they are of.
 _NOT_OF_TEXT = MappingProxyType(
     {
-        "whisper": "speech", "wav2vec": "speech", "seamless": "speech", "parakeet": "speech", "canary": "speech",
-        "xtts": "speech", "bark": "speech", "kokoro": "speech", "diffusion": "images", "flux": "images",
-        "sdxl": "images", "dall-e": "images", "wan2": "video", "hunyuanvideo": "video", "cogvideo": "video",
-        "embed": "embeddings", "bge-": "embeddings", "gte-": "embeddings", "rerank": "rankings", "colbert": "rankings",
-        "llava": "images and text", "pixtral": "images and text", "-vl": "images and text", "vision": "images and text",
+        "whisper": "speech",
+        "wav2vec": "speech",
+        "seamless": "speech",
+        "parakeet": "speech",
+        "canary": "speech",
+        "xtts": "speech",
+        "bark": "speech",
+        "kokoro": "speech",
+        "diffusion": "images",
+        "flux": "images",
+        "sdxl": "images",
+        "dall-e": "images",
+        "wan2": "video",
+        "hunyuanvideo": "video",
+        "cogvideo": "video",
+        "embed": "embeddings",
+        "bge-": "embeddings",
+        "gte-": "embeddings",
+        "rerank": "rankings",
+        "colbert": "rankings",
+        "llava": "images and text",
+        "pixtral": "images and text",
+        "-vl": "images and text",
+        "vision": "images and text",
     }
-)  # fmt: skip
+)
 _EIGHT_BITS = ("fp8",)
 _FOUR_BITS = ("nvfp4",)
 

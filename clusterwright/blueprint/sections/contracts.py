@@ -16,9 +16,16 @@ _MONTH_S = 730 * 3600.0
 #: Kinds of bill lines, as in `facility.bill`.
 Category = Literal["compute", "network", "storage", "management", "software", "service"]
 Term = Literal[
-    "on_demand", "spot", "reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "capacity_block",
-    "calendar", "flex_start",
-]  # fmt: skip
+    "on_demand",
+    "spot",
+    "reserved_1y",
+    "reserved_3y",
+    "savings_plan_1y",
+    "savings_plan_3y",
+    "capacity_block",
+    "calendar",
+    "flex_start",
+]
 Payment = Literal["no_upfront", "partial_upfront", "all_upfront"]
 #: Terms that bind for a time; savings plans are priced as commitments.
 COMMITMENTS = {"reserved_1y": 12, "reserved_3y": 36, "savings_plan_1y": 12, "savings_plan_3y": 36}

@@ -17,9 +17,15 @@ WORKING_PRECISIONS = ("bf16", "fp16", "fp8", "mxfp4", "nvfp4")
 MATRICES = ("query", "key", "value", "output", "mlp")
 #: Names that frameworks have for them.
 _OTHER_NAMES = {
-    "q_proj": "query", "k_proj": "key", "v_proj": "value", "o_proj": "output", "output_proj": "output",
-    "gate_proj": "mlp", "up_proj": "mlp", "down_proj": "mlp",
-}  # fmt: skip
+    "q_proj": "query",
+    "k_proj": "key",
+    "v_proj": "value",
+    "o_proj": "output",
+    "output_proj": "output",
+    "gate_proj": "mlp",
+    "up_proj": "mlp",
+    "down_proj": "mlp",
+}
 _EVERY = ("all", "all-linear")
 _FinetunePrecision = Literal["bf16", "fp16", "fp8", "nvfp4", "mxfp4", "nf4", "nf4-dq", "fp4", "int4", "int8"]
 

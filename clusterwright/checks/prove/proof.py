@@ -62,8 +62,15 @@ def prove_site(documents: Documents) -> Iterator[Result]:
     """Yield what holds between the documents of a folder; no program has to be installed for it."""
     papers = read_papers(documents)
     for prove in (
-        prove_places, prove_wiring, prove_networks, prove_feeds, prove_feed_loss, prove_netbox, prove_bill, prove_pages,
-    ):  # fmt: skip
+        prove_places,
+        prove_wiring,
+        prove_networks,
+        prove_feeds,
+        prove_feed_loss,
+        prove_netbox,
+        prove_bill,
+        prove_pages,
+    ):
         yield prove(papers)
     if has_addresses(papers):
         yield prove_addresses(papers)

@@ -31,9 +31,23 @@ from clusterwright.units import percent
 _SHOWN_SWINGS = 8
 #: Of the record of costs, what is printed of each option as JSON.
 OPTION = (
-    "key", "target", "owned", "term", "nodes", "gpus", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour",
-    "calendar_days", "horizon_usd_low", "horizon_usd_high", "busy_fraction", "mixed", "competes",
-)  # fmt: skip
+    "key",
+    "target",
+    "owned",
+    "term",
+    "nodes",
+    "gpus",
+    "horizon_usd",
+    "npv_usd",
+    "capex_usd",
+    "usd_per_gpu_hour",
+    "calendar_days",
+    "horizon_usd_low",
+    "horizon_usd_high",
+    "busy_fraction",
+    "mixed",
+    "competes",
+)
 
 
 def compare(
@@ -161,9 +175,15 @@ def _options(plan: Plan, found: Finances, *, money: MoneyFormat, ranked: bool) -
     """Return a table of the ways that are ranked, or of those that are not; empty where there is none."""
     drawn = {entry.key: entry for entry in found.drawn}
     columns = [
-        (f"{plan.economics.horizon_months:g} months", ""), ("NPV", ""), ("P10", ""), ("P50", ""), ("P90", ""),
-        ("dearest tenth", ""), ("cheapest in", ""), ("regret", ""),
-    ]  # fmt: skip
+        (f"{plan.economics.horizon_months:g} months", ""),
+        ("NPV", ""),
+        ("P10", ""),
+        ("P50", ""),
+        ("P90", ""),
+        ("dearest tenth", ""),
+        ("cheapest in", ""),
+        ("regret", ""),
+    ]
     rows = [
         [
             term_text(cost.key),
@@ -202,9 +222,15 @@ def _taxed(of: Finances, found: Taxed, money: MoneyFormat) -> list[str]:
         f" with {percent(found.bonus_fraction)} at once" if found.bonus_fraction else ""
     )
     columns = [
-        ("", "left"), ("NPV before", ""), ("after tax", ""), ("cash after tax", ""), ("peak cash", ""),
-        ("running costs", ""), ("written off", ""), ("loss on sale", ""),
-    ]  # fmt: skip
+        ("", "left"),
+        ("NPV before", ""),
+        ("after tax", ""),
+        ("cash after tax", ""),
+        ("peak cash", ""),
+        ("running costs", ""),
+        ("written off", ""),
+        ("loss on sale", ""),
+    ]
     rows = [
         [
             term_text(entry.key),
@@ -250,11 +276,14 @@ def _work(plan: Plan, found: Finances, *, money: MoneyFormat, ranked: bool) -> s
     work = plan.workload
     title = "What work costs" + ("" if ranked else f", {paper_title(plan).lower()}")
     columns = [
-        Column(title, "left"), Column(work.unit.asked, drop=0), Column(f"share of {work.unit.each}", drop=0.4),
-        Column("GPU-hour"), Column("useful GPU-hour, levelised"),
+        Column(title, "left"),
+        Column(work.unit.asked, drop=0),
+        Column(f"share of {work.unit.each}", drop=0.4),
+        Column("GPU-hour"),
+        Column("useful GPU-hour, levelised"),
         *([Column("million tokens")] if work.unit_tokens else []),
         *([Column("effective PFLOP-hour")] if work.unit_flop else []),
-    ]  # fmt: skip
+    ]
     pairs = [(cost, unit) for cost, unit in zip(found.costs, found.unit_costs, strict=True) if cost.competes is ranked]
     rows = zip(
         [term_text(cost.key) for cost, _ in pairs],
@@ -271,10 +300,17 @@ def _work(plan: Plan, found: Finances, *, money: MoneyFormat, ranked: bool) -> s
 
 def _returns(found: Sequence[Return], money: MoneyFormat) -> str:
     columns = [
-        ("", "left"), ("NPV saved", ""), ("IRR", ""), ("money back", ""), ("discounted", ""),
-        ("less so far, P10 to P90", ""), ("never in", ""), ("utilisation", ""), ("node price", ""),
+        ("", "left"),
+        ("NPV saved", ""),
+        ("IRR", ""),
+        ("money back", ""),
+        ("discounted", ""),
+        ("less so far, P10 to P90", ""),
+        ("never in", ""),
+        ("utilisation", ""),
+        ("node price", ""),
         ("per GPU-hour", ""),
-    ]  # fmt: skip
+    ]
     prices = money.small_column(entry.breakeven_usd_per_gpu_hour for entry in found)
     rows = [
         [

@@ -51,14 +51,12 @@ def _document(found: OneNode) -> str:
             "purchase_usd": found.purchase_usd,
             "rows": rows,
             "claimed_months": CLAIMED_MONTHS,
-            "claim_holds": [
-                {"name": name, "way": way, "utilisation": used} for name, way, used in found.claim_holds
-            ],
+            "claim_holds": [{"name": name, "way": way, "utilisation": used} for name, way, used in found.claim_holds],
         },
         indent=1,
         allow_nan=False,
         default=str,
-    )  # fmt: skip
+    )
 
 
 def text(found: OneNode) -> str:

@@ -90,11 +90,14 @@ def _finetuning(model: "NamedModel", cards: "list[Accelerator]", tokens: float) 
     columns += [Column(f"GB on {count}") for count in COUNTS]
     rows = [
         (
-            way.method, way.precision, way.optimizer, _short(way.trained_parameters),
+            way.method,
+            way.precision,
+            way.optimizer,
+            _short(way.trained_parameters),
             *(f"{way.bytes_by_count[count] / 1e9:,.1f}" for count in COUNTS),
         )
         for way in found
-    ]  # fmt: skip
+    ]
     heads = [Column("fewest cards of", "left"), Column("GB")]
     heads += [Column(f"{way.method} {way.precision}" + (" 8-bit" if "8" in way.optimizer else "")) for way in found]
     fewest = [
@@ -114,17 +117,23 @@ def _serving(model: "NamedModel", cards: "list[Accelerator]", tokens: float) -> 
 
     found = [room for card in cards for room in rooms(model, card, context=tokens, factors=Factors())]
     columns = [
-        Column("GPU", "left"), Column("weights", "left"), Column("GB of weights"), Column("fewest GPUs"),
-        Column("spare tokens of cache"), Column("sequences"),
-    ]  # fmt: skip
+        Column("GPU", "left"),
+        Column("weights", "left"),
+        Column("GB of weights"),
+        Column("fewest GPUs"),
+        Column("spare tokens of cache"),
+        Column("sequences"),
+    ]
     rows = [
         (
-            room.accelerator, room.precision, f"{room.weight_bytes / 1e9:,.1f}",
+            room.accelerator,
+            room.precision,
+            f"{room.weight_bytes / 1e9:,.1f}",
             str(room.cards or "-"),
             *(f"{number:,.0f}" if room.cards else "-" for number in (room.spare_tokens, room.largest_batch)),
         )
         for room in found
-    ]  # fmt: skip
+    ]
     said = (
         f"{model.name}, sequences of {tokens:,.0f} tokens; keys and values in 8 bits beside weights of at most 8, else "
         "in 16; weights and cache may take nine tenths of the memory less 4 GB a card."

@@ -109,9 +109,7 @@ def _calibrate_anew(path: Path, output: Path) -> int:
     return EXIT_FINE
 
 
-def _own_effects(
-    path: Path, measured: Sequence[Mapping[str, str]]
-) -> tuple["Effects", list["Run"], list[str]]:  # fmt: skip
+def _own_effects(path: Path, measured: Sequence[Mapping[str, str]]) -> tuple["Effects", list["Run"], list[str]]:
     """Return the effects that a file of runs shows beside shipped and measured numbers, the runs, and what to say."""
     import numpy as np
 

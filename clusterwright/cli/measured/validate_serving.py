@@ -9,9 +9,22 @@ from clusterwright.units import percent
 
 #: Parts of the figures that the text shows; the JSON has all.
 _SHOWN = (
-    "throughput", "tpot_median", "ttft_median", "ttft_mean", "ttft_p99", "energy", "dense", "moe", "disaggregated",
-    "speculative", "known pair", "unseen pair", "unseen hardware", "unseen model", "both unseen",
-)  # fmt: skip
+    "throughput",
+    "tpot_median",
+    "ttft_median",
+    "ttft_mean",
+    "ttft_p99",
+    "energy",
+    "dense",
+    "moe",
+    "disaggregated",
+    "speculative",
+    "known pair",
+    "unseen pair",
+    "unseen hardware",
+    "unseen model",
+    "both unseen",
+)
 
 
 def serving(path: Path, *, models: Path | None, predictions_to: Path | None, as_json: bool) -> int:
@@ -81,9 +94,19 @@ def calibrate(paths: Sequence[Path], output: Path, *, models: Path | None) -> tu
 
 #: Parts of the figures that the text shows; the JSON has all.
 _SHOWN_OF_FINETUNING = (
-    "memory", "throughput", "time_to_train", "full", "lora", "qlora", "inference", "known pair", "unseen pair",
-    "unseen hardware", "unseen model", "both unseen",
-)  # fmt: skip
+    "memory",
+    "throughput",
+    "time_to_train",
+    "full",
+    "lora",
+    "qlora",
+    "inference",
+    "known pair",
+    "unseen pair",
+    "unseen hardware",
+    "unseen model",
+    "both unseen",
+)
 
 
 def finetune(path: Path, *, models: Path | None, predictions_to: Path | None, as_json: bool) -> int:

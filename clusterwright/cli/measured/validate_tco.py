@@ -97,9 +97,12 @@ def _text(checked: "CheckedCase", *, every: bool) -> str:
         why = f"{mark}: {output.reason}" if output.reason else mark
         rows.append([name, *_compared(output), _number(output.tolerance), why])
     columns = [
-        Column("", "left"), Column("computed", drop=0), Column("published", drop=0), Column("may differ by"),
+        Column("", "left"),
+        Column("computed", drop=0),
+        Column("published", drop=0),
+        Column("may differ by"),
         Column("", "left", drop=0, prose=True),
-    ]  # fmt: skip
+    ]
     lines = [f"{checked.case}  ({checked.hours_per_month:g} hours a month)", table(columns, rows)]
     agreed = sum(output.ok for output in checked.outputs.values())
     lines.append(f"{agreed} of {len(checked.outputs)} published figures reproduced")

@@ -50,10 +50,17 @@ def _plain(name: str) -> Callable[..., None]:
 
         raise typer.Exit(
             price_queries.answer(
-                name, about=about, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
+                name,
+                about=about,
+                as_of=as_of,
+                term=term,
+                region=region,
+                most=most,
+                store=store,
+                as_json=as_json,
                 show_sql=sql,
             )
-        )  # fmt: skip
+        )
 
     return ask
 
@@ -75,10 +82,18 @@ def history(
 
     raise typer.Exit(
         price_queries.answer(
-            "history", about=about, as_of=as_of, term=term, region=region, most=most, chart=chart, store=store,
-            as_json=as_json, show_sql=sql,
+            "history",
+            about=about,
+            as_of=as_of,
+            term=term,
+            region=region,
+            most=most,
+            chart=chart,
+            store=store,
+            as_json=as_json,
+            show_sql=sql,
         )
-    )  # fmt: skip
+    )
 
 
 def months(
@@ -100,10 +115,18 @@ def months(
 
     raise typer.Exit(
         price_queries.answer(
-            "extremes" if extremes else "months", about=about, as_of=as_of, term=term, region=region, most=most,
-            store=store, as_json=as_json, show_sql=sql, more=price_queries.months(first, last),
+            "extremes" if extremes else "months",
+            about=about,
+            as_of=as_of,
+            term=term,
+            region=region,
+            most=most,
+            store=store,
+            as_json=as_json,
+            show_sql=sql,
+            more=price_queries.months(first, last),
         )
-    )  # fmt: skip
+    )
 
 
 def services(
@@ -123,10 +146,17 @@ def services(
 
     raise typer.Exit(
         price_queries.services(
-            kind=kind, provider=provider, as_of=as_of, term=term, region=region, most=most, store=store,
-            as_json=as_json, show_sql=sql,
+            kind=kind,
+            provider=provider,
+            as_of=as_of,
+            term=term,
+            region=region,
+            most=most,
+            store=store,
+            as_json=as_json,
+            show_sql=sql,
         )
-    )  # fmt: skip
+    )
 
 
 def breakeven(
@@ -153,15 +183,29 @@ def breakeven(
     from clusterwright.cli.prices import breakeven as price_breakeven
 
     given = {
-        "purchase_usd": purchase, "usd_per_kwh": kwh, "pue": pue, "load_fraction": load, "usd_per_kw_month": room,
-        "yearly_share": yearly, "hours_per_month": hours,
-    }  # fmt: skip
+        "purchase_usd": purchase,
+        "usd_per_kwh": kwh,
+        "pue": pue,
+        "load_fraction": load,
+        "usd_per_kw_month": room,
+        "yearly_share": yearly,
+        "hours_per_month": hours,
+    }
     raise typer.Exit(
         price_breakeven.breakeven(
-            about=about, utilisation=utilisation, server=server, given=given, as_of=as_of, term=term, region=region,
-            most=most, store=store, as_json=as_json, show_sql=sql,
+            about=about,
+            utilisation=utilisation,
+            server=server,
+            given=given,
+            as_of=as_of,
+            term=term,
+            region=region,
+            most=most,
+            store=store,
+            as_json=as_json,
+            show_sql=sql,
         )
-    )  # fmt: skip
+    )
 
 
 def coverage(

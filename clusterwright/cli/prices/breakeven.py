@@ -15,15 +15,30 @@ if TYPE_CHECKING:
 
 #: Least and largest value of each term of owning that the command line takes.
 _BOUNDS = {
-    "usd_per_kwh": (0.0, 10.0), "pue": (1.0, 5.0), "load_fraction": (0.0, 1.0), "usd_per_kw_month": (0.0, 1e5),
-    "yearly_share": (0.0, 1.0), "hours_per_month": (600.0, 744.0), "purchase_usd": (1.0, 1e9),
-}  # fmt: skip
+    "usd_per_kwh": (0.0, 10.0),
+    "pue": (1.0, 5.0),
+    "load_fraction": (0.0, 1.0),
+    "usd_per_kw_month": (0.0, 1e5),
+    "yearly_share": (0.0, 1.0),
+    "hours_per_month": (600.0, 744.0),
+    "purchase_usd": (1.0, 1e9),
+}
 
 
 def breakeven(  # noqa: D417 - the usual options
-    *, about: str | None, utilisation: float, server: str, given: dict[str, float | None], as_of: str | None,
-    term: str, region: str, most: int, store: str | None, as_json: bool, show_sql: bool,
-) -> int:  # fmt: skip
+    *,
+    about: str | None,
+    utilisation: float,
+    server: str,
+    given: dict[str, float | None],
+    as_of: str | None,
+    term: str,
+    region: str,
+    most: int,
+    store: str | None,
+    as_json: bool,
+    show_sql: bool,
+) -> int:
     """Print after how many months buying is cheaper than renting; return the exit code.
 
     What is not described is as for every question.
@@ -45,9 +60,17 @@ def breakeven(  # noqa: D417 - the usual options
         if value is not None and not (isfinite(value) and low <= value <= high):
             raise InputError(f"{name} = {value:g} is impossible", help=f"it lies between {low:g} and {high:g}")
     return answer(
-        "breakeven", about=about, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
-        show_sql=show_sql, more=_owning(server, given, utilisation),
-    )  # fmt: skip
+        "breakeven",
+        about=about,
+        as_of=as_of,
+        term=term,
+        region=region,
+        most=most,
+        store=store,
+        as_json=as_json,
+        show_sql=show_sql,
+        more=_owning(server, given, utilisation),
+    )
 
 
 def _owning(server: str, given: dict[str, float | None], utilisation: float) -> More:

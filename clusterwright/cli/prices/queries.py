@@ -127,9 +127,17 @@ def coverage(
 
 
 def services(
-    *, kind: str, provider: str, as_of: str | None, term: str, region: str, most: int, store: str | None,
-    as_json: bool, show_sql: bool,
-) -> int:  # fmt: skip
+    *,
+    kind: str,
+    provider: str,
+    as_of: str | None,
+    term: str,
+    region: str,
+    most: int,
+    store: str | None,
+    as_json: bool,
+    show_sql: bool,
+) -> int:
     """Print prices in force of storage, data out, licences, power and rooms; return the exit code.
 
     Raises:
@@ -149,9 +157,17 @@ def services(
         if said and said not in values:
             raise MissingFactError(f"no service of the {column} {said!r} has a price", help=", ".join(values))
     return answer(
-        "services", about=None, as_of=as_of, term=term, region=region, most=most, store=store, as_json=as_json,
-        show_sql=show_sql, more=more(kind, provider),
-    )  # fmt: skip
+        "services",
+        about=None,
+        as_of=as_of,
+        term=term,
+        region=region,
+        most=most,
+        store=store,
+        as_json=as_json,
+        show_sql=show_sql,
+        more=more(kind, provider),
+    )
 
 
 def months(first: str | None, last: str | None) -> More:

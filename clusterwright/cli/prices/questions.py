@@ -42,10 +42,21 @@ _HEADS = {
 }
 #: How soon a column is left out of a narrow terminal (`Column.drop`); others by their place.
 _DROP = {
-    "usd_per_gpu_hour": 0, "usd": 0, "term": 0, "breakeven_months": 0, "month": 0, "median_usd_per_gpu_hour": 0,
-    "effective_from": 0, "discount_share": 0, "last_seen": 0.5, "source": 6.5, "locator": 20,
-    "usd_per_gb_hbm_hour": 12, "usd_per_dense_fp8_pflop_hour": 11, "usd_per_dense_bf16_pflop_hour": 10,
-}  # fmt: skip
+    "usd_per_gpu_hour": 0,
+    "usd": 0,
+    "term": 0,
+    "breakeven_months": 0,
+    "month": 0,
+    "median_usd_per_gpu_hour": 0,
+    "effective_from": 0,
+    "discount_share": 0,
+    "last_seen": 0.5,
+    "source": 6.5,
+    "locator": 20,
+    "usd_per_gb_hbm_hour": 12,
+    "usd_per_dense_fp8_pflop_hour": 11,
+    "usd_per_dense_bf16_pflop_hour": 10,
+}
 #: Fewer changes say nothing about how a price moves.
 LEAST_CHANGES = 3
 
@@ -110,9 +121,15 @@ QUERIES = {
         help="Rank what rents a GPU.\n\nIn USD per GPU-hour, per dense PFLOP/s-hour, per GB of HBM and hour.",
         most=20,
         columns={
-            "sku": _text, "region": _text, "term": _text, "usd_per_gpu_hour": _usd,
-            "usd_per_dense_bf16_pflop_hour": _usd, "usd_per_dense_fp8_pflop_hour": _usd, "usd_per_gb_hbm_hour": _usd,
-            "last_seen": _text, "source": _text,
+            "sku": _text,
+            "region": _text,
+            "term": _text,
+            "usd_per_gpu_hour": _usd,
+            "usd_per_dense_bf16_pflop_hour": _usd,
+            "usd_per_dense_fp8_pflop_hour": _usd,
+            "usd_per_gb_hbm_hour": _usd,
+            "last_seen": _text,
+            "source": _text,
         },
     ),
     "history": Query(
@@ -121,8 +138,14 @@ QUERIES = {
         help="Show every change of a price per GPU-hour.",
         most=60,
         columns={
-            "sku": _text, "region": _text, "term": _text, "effective_from": _text, "usd_per_gpu_hour": _usd,
-            "change_share": _share, "days_in_force": _text, "source": _text,
+            "sku": _text,
+            "region": _text,
+            "term": _text,
+            "effective_from": _text,
+            "usd_per_gpu_hour": _usd,
+            "change_share": _share,
+            "days_in_force": _text,
+            "source": _text,
         },
     ),
     "discounts": Query(
@@ -130,8 +153,14 @@ QUERIES = {
         title="discounts against the on-demand price of the same day and region",
         help="Show discounts: spot, commitments and blocks.\n\nAgainst the on-demand price of their day.",
         columns={
-            "sku": _text, "region": _text, "term": _text, "effective_from": _text, "last_seen": _text,
-            "usd_per_gpu_hour": _usd, "on_demand_usd_per_gpu_hour": _usd, "discount_share": _part,
+            "sku": _text,
+            "region": _text,
+            "term": _text,
+            "effective_from": _text,
+            "last_seen": _text,
+            "usd_per_gpu_hour": _usd,
+            "on_demand_usd_per_gpu_hour": _usd,
+            "discount_share": _part,
         },
     ),
     "volatility": Query(
@@ -140,9 +169,16 @@ QUERIES = {
         help="Show how much, and how often, prices moved.",
         term="spot",
         columns={
-            "sku": _text, "region": _text, "changes": _text, "last_day": _text, "log_volatility_per_year": _number,
-            "median_days_in_force": _text, "share_in_force_30_days": _part, "largest_rise_share": _part,
-            "largest_fall_share": _part, "newest_usd_per_gpu_hour": _usd,
+            "sku": _text,
+            "region": _text,
+            "changes": _text,
+            "last_day": _text,
+            "log_volatility_per_year": _number,
+            "median_days_in_force": _text,
+            "share_in_force_30_days": _part,
+            "largest_rise_share": _part,
+            "largest_fall_share": _part,
+            "newest_usd_per_gpu_hour": _usd,
         },
     ),
     "index": Query(
@@ -153,9 +189,14 @@ QUERIES = {
         term="on_demand",
         most=60,
         columns={
-            "accelerator": _text, "month": _month, "median_usd_per_gpu_hour": _usd, "providers": _text,
-            "lowest_usd_per_gpu_hour": _usd, "highest_usd_per_gpu_hour": _usd,
-            "others_median_usd_per_gpu_hour": _usd, "other_providers": _text,
+            "accelerator": _text,
+            "month": _month,
+            "median_usd_per_gpu_hour": _usd,
+            "providers": _text,
+            "lowest_usd_per_gpu_hour": _usd,
+            "highest_usd_per_gpu_hour": _usd,
+            "others_median_usd_per_gpu_hour": _usd,
+            "other_providers": _text,
         },
     ),
     "months": Query(
@@ -164,8 +205,13 @@ QUERIES = {
         help="Show prices by month.\n\nMean weighted by time, lowest, highest. For spot prices of zones.",
         term="spot",
         columns={
-            "sku": _text, "region": _text, "month": _month, "mean_usd_per_gpu_hour": _usd,
-            "lowest_usd_per_gpu_hour": _usd, "highest_usd_per_gpu_hour": _usd, "prices": _text,
+            "sku": _text,
+            "region": _text,
+            "month": _month,
+            "mean_usd_per_gpu_hour": _usd,
+            "lowest_usd_per_gpu_hour": _usd,
+            "highest_usd_per_gpu_hour": _usd,
+            "prices": _text,
         },
     ),
     "extremes": Query(
@@ -174,8 +220,12 @@ QUERIES = {
         help="Show the lowest and highest price of each month.",
         in_parallel=True,
         columns={
-            "sku": _text, "region": _text, "month": _month, "lowest_usd_per_gpu_hour": _usd,
-            "highest_usd_per_gpu_hour": _usd, "prices": _text,
+            "sku": _text,
+            "region": _text,
+            "month": _month,
+            "lowest_usd_per_gpu_hour": _usd,
+            "highest_usd_per_gpu_hour": _usd,
+            "prices": _text,
         },
     ),
     "services": Query(
@@ -184,8 +234,16 @@ QUERIES = {
         help="List prices of storage, data out, licences, power and rooms.",
         most=100,
         columns={
-            "kind": _text, "sku": _text, "region": _text, "term": _text, "tier_start": _tier, "usd": _usd,
-            "unit": _text, "charge": _text, "last_seen": _text, "source": _text,
+            "kind": _text,
+            "sku": _text,
+            "region": _text,
+            "term": _text,
+            "tier_start": _tier,
+            "usd": _usd,
+            "unit": _text,
+            "charge": _text,
+            "last_seen": _text,
+            "source": _text,
         },
     ),
     "breakeven": Query(
@@ -193,8 +251,14 @@ QUERIES = {
         title="months until a bought server is cheaper than renting its GPUs, as of {day}",
         help="Show when buying gets cheaper than renting.\n\nMonths, for every product, region and term.",
         columns={
-            "sku": _text, "region": _text, "term": _text, "usd_per_gpu_hour": _usd, "breakeven_months": _months,
-            "system": _text, "last_seen": _text, "source": _text,
+            "sku": _text,
+            "region": _text,
+            "term": _text,
+            "usd_per_gpu_hour": _usd,
+            "breakeven_months": _months,
+            "system": _text,
+            "last_seen": _text,
+            "source": _text,
         },
     ),
     "coverage": Query(
@@ -203,7 +267,7 @@ QUERIES = {
         help="Show for which products and terms no price is known.",
         columns={"sku": _text, "accelerator": _text, "term": _text},
     ),
-}  # fmt: skip
+}
 
 
 def answer_table(columns: Mapping[str, Callable[[Any], str]], rows: Sequence[Mapping[str, Any]]) -> str:

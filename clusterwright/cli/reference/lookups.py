@@ -201,20 +201,34 @@ def _decimals(usd: float) -> int:
 
 def _show_prices(rows: list[dict[str, Any]], title: str) -> None:
     columns = [
-        Column("Product", "left"), Column("region", "left", drop=2), Column("term", "left", drop=0),
-        Column("USD", drop=0), Column("unit", "left", drop=0), Column("charge", "left", drop=0),
-        Column("since", drop=3), Column("seen", drop=1), Column("source", "left", drop=4), Column("", "left", drop=0),
-    ]  # fmt: skip
+        Column("Product", "left"),
+        Column("region", "left", drop=2),
+        Column("term", "left", drop=0),
+        Column("USD", drop=0),
+        Column("unit", "left", drop=0),
+        Column("charge", "left", drop=0),
+        Column("since", drop=3),
+        Column("seen", drop=1),
+        Column("source", "left", drop=4),
+        Column("", "left", drop=0),
+    ]
     unused = dict.fromkeys(row["note"] for row in rows if row["status"] != "chosen")
     marks = {note: f"[{number}]" for number, note in enumerate(unused, 1)}
     cells = [
         [
-            row["sku"], row["region"] or "–", row["term"], f"{row['usd']:,.{_decimals(row['usd'])}f}", row["unit"],
-            row["charge"], str(row["effective_from"]), str(row["last_seen"]), row["source"],
+            row["sku"],
+            row["region"] or "–",
+            row["term"],
+            f"{row['usd']:,.{_decimals(row['usd'])}f}",
+            row["unit"],
+            row["charge"],
+            str(row["effective_from"]),
+            str(row["last_seen"]),
+            row["source"],
             "" if row["status"] == "chosen" else f"{row['status']} {marks[row['note']]}",
         ]
         for row in rows
-    ]  # fmt: skip
+    ]
     lines = [*prose(f"{title}, USD per unit and charge period"), table(columns, cells)]
     lines += [line for note, mark in marks.items() for line in prose(f"{mark} {note}", indent=2, hanging=6)]
     print("\n".join(lines))

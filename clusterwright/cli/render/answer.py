@@ -119,9 +119,12 @@ def caveat_details(plan: Plan, money: MoneyFormat) -> list[str]:
     lines = []
     if assumed := assumed_prices(plan):
         columns = [
-            Column("Assumed price", "left"), Column("of", "left", drop=1), Column(_months(plan), drop=0),
-            Column("low", drop=3), Column("high", drop=2),
-        ]  # fmt: skip
+            Column("Assumed price", "left"),
+            Column("of", "left", drop=1),
+            Column(_months(plan), drop=0),
+            Column("low", drop=3),
+            Column("high", drop=2),
+        ]
         rows = []
         for entry in assumed:
             unit = entry.line.unit_usd or 0.0
@@ -133,9 +136,12 @@ def caveat_details(plan: Plan, money: MoneyFormat) -> list[str]:
         lines += [table(columns, rows), ""]
     if documented := documented_prices(plan):
         columns = [
-            Column("Documented price", "left"), Column("of", "left", drop=1), Column(_months(plan), drop=0),
-            Column("last seen", drop=3), Column("age, days", drop=2),
-        ]  # fmt: skip
+            Column("Documented price", "left"),
+            Column("of", "left", drop=1),
+            Column(_months(plan), drop=0),
+            Column("last seen", drop=3),
+            Column("age, days", drop=2),
+        ]
         as_of = dt.date.fromisoformat(plan.as_of)
         rows = []
         for entry in documented:
@@ -227,13 +233,22 @@ def _comparison(plan: Plan, money: MoneyFormat) -> str:
     unit, ways = plan.workload.unit, main_ways(plan)
     times = time_column(ways)
     columns = [
-        Column(RANKED, "left"), Column("hardware", "left", drop=3), Column("nodes", drop=4), Column("GPUs", drop=8),
+        Column(RANKED, "left"),
+        Column("hardware", "left", drop=3),
+        Column("nodes", drop=4),
+        Column("GPUs", drop=8),
         *([] if unit.always_on else [Column(f"{times} (low–high)", drop=0)]),
         *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
-        Column(unit.asked, drop=0), Column(BAND, drop=4.4), Column(f"share of {unit.each}", drop=4.1),
-        Column("NPV", drop=0), Column(BAND, drop=4.2), Column("buy now", drop=5),
-        Column(f"{money.code}/GPU-h", drop=7), Column("priced", drop=9), Column("", "left", drop=0),
-    ]  # fmt: skip
+        Column(unit.asked, drop=0),
+        Column(BAND, drop=4.4),
+        Column(f"share of {unit.each}", drop=4.1),
+        Column("NPV", drop=0),
+        Column(BAND, drop=4.2),
+        Column("buy now", drop=5),
+        Column(f"{money.code}/GPU-h", drop=7),
+        Column("priced", drop=9),
+        Column("", "left", drop=0),
+    ]
     if not ways:
         # Without an answer the sizes still stand.
         columns[0], ways = Column(paper_title(plan), "left"), paper_ways(plan)
@@ -315,9 +330,16 @@ def comparison_text(plan: Plan, money: MoneyFormat) -> str:
         )
     months, unit = f"{plan.economics.horizon_months:.0f} months", plan.workload.unit
     columns: list[tuple[str, str] | Column] = [
-        ("Where", "left"), Column(unit.asked, drop=0), Column(f"share of {unit.each}", drop=0.4), (months, ""),
-        ("NPV", ""), ("buy now", ""), ("busy", ""), ("priced", ""), ("horizon consists of", "left"),
-    ]  # fmt: skip
+        ("Where", "left"),
+        Column(unit.asked, drop=0),
+        Column(f"share of {unit.each}", drop=0.4),
+        (months, ""),
+        ("NPV", ""),
+        ("buy now", ""),
+        ("busy", ""),
+        ("priced", ""),
+        ("horizon consists of", "left"),
+    ]
     lines = [
         (
             f"{plan.name}: the same work for all ({percent(plan.economics.discount_rate)} discount rate, "

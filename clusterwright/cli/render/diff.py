@@ -14,14 +14,24 @@ from clusterwright.units import percent
 _MOST = 8
 #: Figures in words, as the comparison calls them; in braces what the unit of work is called.
 _NAMES = {
-    "calendar_days": "days", "run_usd": "{asked}", "run_share_usd": "share of {each}",
-    "capex_usd": "buy now", "horizon_usd": "horizon",
-    "npv_usd": "NPV", "usd_per_gpu_hour": "GPU-hour", "mfu": "MFU", "gpus": "GPUs", "priced_share": "priced",
-    "replica_gpus": "GPUs of a replica", "first_token_ms": "first token", "ms_per_token": "per token",
-    "output_tokens_per_s_at_peak": "output at the peak", "probability": "goals met",
+    "calendar_days": "days",
+    "run_usd": "{asked}",
+    "run_share_usd": "share of {each}",
+    "capex_usd": "buy now",
+    "horizon_usd": "horizon",
+    "npv_usd": "NPV",
+    "usd_per_gpu_hour": "GPU-hour",
+    "mfu": "MFU",
+    "gpus": "GPUs",
+    "priced_share": "priced",
+    "replica_gpus": "GPUs of a replica",
+    "first_token_ms": "first token",
+    "ms_per_token": "per token",
+    "output_tokens_per_s_at_peak": "output at the peak",
+    "probability": "goals met",
     "usd_per_million_output_tokens": "a million output tokens",
     "usd_per_million_tokens_in_and_out": "a million tokens in and out",
-}  # fmt: skip
+}
 #: Days that one decimal shows.
 _SHOWN_DAYS = 0.05
 #: Share of an amount below which a difference in it is left to the JSON.

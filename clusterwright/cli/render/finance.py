@@ -21,9 +21,14 @@ def method(found: Finances) -> list[str]:
 def after_tax(found: Finances, money: MoneyFormat) -> list[str]:
     """Return a table of the bands after tax, cheapest first."""
     columns = [
-        ("After tax, over the draws", "left"), ("P10", ""), ("P50", ""), ("P90", ""), ("dearest tenth", ""),
-        ("cheapest in", ""), ("regret", ""),
-    ]  # fmt: skip
+        ("After tax, over the draws", "left"),
+        ("P10", ""),
+        ("P50", ""),
+        ("P90", ""),
+        ("dearest tenth", ""),
+        ("cheapest in", ""),
+        ("regret", ""),
+    ]
     ordered = sorted(found.drawn, key=lambda entry: (entry.npv_after_tax_usd_p50 or 0.0, entry.key))
     competing = {cost.key for cost in found.costs if cost.competes}
     rows = [
@@ -65,9 +70,14 @@ def carbon_lines(found: Sequence[Emissions], work: WorkloadSummary) -> list[str]
     """Return the lines of the table and what its figures leave out, each remark once."""
     unit = work.unit
     columns = [
-        ("Energy and carbon", "left"), ("MWh", ""), ("t CO2e, grid", ""), ("t CO2e, market", ""), ("embodied", ""),
-        (f"t CO2e of {unit.asked}", ""), *([("g per million tokens", "")] if work.unit_tokens else []),
-    ]  # fmt: skip
+        ("Energy and carbon", "left"),
+        ("MWh", ""),
+        ("t CO2e, grid", ""),
+        ("t CO2e, market", ""),
+        ("embodied", ""),
+        (f"t CO2e of {unit.asked}", ""),
+        *([("g per million tokens", "")] if work.unit_tokens else []),
+    ]
     rows = [
         [
             term_text(entry.key),

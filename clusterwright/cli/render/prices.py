@@ -44,9 +44,14 @@ def overview(book: PriceBook, products: Sequence[Product], day: dt.date) -> int:
         of_accelerator.setdefault(row["accelerator"], []).append(row)
     ordered = sorted(of_accelerator, key=lambda name: (-len(of_accelerator[name]), name))
     columns = [
-        Column("Lowest USD per GPU-hour", "left"), Column("on demand", drop=0), Column("from", "left", drop=2),
-        Column("spot", drop=0), Column("from", "left", drop=3), Column("prices", drop=4), Column("seen", drop=5),
-    ]  # fmt: skip
+        Column("Lowest USD per GPU-hour", "left"),
+        Column("on demand", drop=0),
+        Column("from", "left", drop=2),
+        Column("spot", drop=0),
+        Column("from", "left", drop=3),
+        Column("prices", drop=4),
+        Column("seen", drop=5),
+    ]
     shown = [_summary(name, of_accelerator[name]) for name in ordered[:_SHOWN]]
     lines += ["", table(columns, shown)]
     if rest := ordered[_SHOWN:]:
@@ -105,17 +110,28 @@ def _by_provider(rows: Sequence[dict[str, Any]]) -> str:
         lowest.setdefault(key, row)
     newest = sorted(lowest.values(), key=lambda row: (-row["last_seen"].toordinal(), row["usd_per_gpu_hour"]))
     columns = [
-        Column("Provider", "left"), Column("term", "left", drop=0), Column("$/GPU-h", drop=0), Column("seen", drop=0),
-        Column("source", "left", drop=1), Column("product", "left", drop=2), Column("region", "left", drop=3),
+        Column("Provider", "left"),
+        Column("term", "left", drop=0),
+        Column("$/GPU-h", drop=0),
+        Column("seen", drop=0),
+        Column("source", "left", drop=1),
+        Column("product", "left", drop=2),
+        Column("region", "left", drop=3),
         Column("prices", drop=4),
-    ]  # fmt: skip
+    ]
     cells = [
         [
-            _provider(row["provider"]), row["term"], _usd(row), str(row["last_seen"]), row["source"],
-            row["sku"].partition("/")[2], row["region"] or "–", f"{counts[row['provider'], row['term']]:,}",
+            _provider(row["provider"]),
+            row["term"],
+            _usd(row),
+            str(row["last_seen"]),
+            row["source"],
+            row["sku"].partition("/")[2],
+            row["region"] or "–",
+            f"{counts[row['provider'], row['term']]:,}",
         ]
         for row in newest
-    ]  # fmt: skip
+    ]
     return table(columns, cells)
 
 

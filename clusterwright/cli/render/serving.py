@@ -93,12 +93,19 @@ def hosted_lines(asked: Plan, money: MoneyFormat) -> list[str]:
     first = plan.hosted[0]
     shown = table(
         [
-            Column("Own or hosted", "left"), Column("", "left", drop=0.5), Column(f"{code}/M", drop=0),
-            Column("in", drop=3), Column("cached", drop=5), Column("out", drop=3), Column("a month", drop=0),
-            Column("own wins from", drop=0.3), Column("goals or limits", "left", drop=0.4), Column("seen", drop=6),
+            Column("Own or hosted", "left"),
+            Column("", "left", drop=0.5),
+            Column(f"{code}/M", drop=0),
+            Column("in", drop=3),
+            Column("cached", drop=5),
+            Column("out", drop=3),
+            Column("a month", drop=0),
+            Column("own wins from", drop=0.3),
+            Column("goals or limits", "left", drop=0.4),
+            Column("seen", drop=6),
         ],
         rows,
-    )  # fmt: skip
+    )
     more = len(plan.hosted) - _MOST_HOSTED
     return [
         shown,

@@ -103,9 +103,14 @@ def split_text(option: SharedOption) -> str:
 
 def _targets(plan: SharedPlan, money: MoneyFormat) -> str:
     columns = [
-        Column("Shared", "left"), Column("hardware", "left"), Column("nodes"), Column("shared"), Column("separate"),
-        Column("saved"), Column("busy", drop=36),
-    ]  # fmt: skip
+        Column("Shared", "left"),
+        Column("hardware", "left"),
+        Column("nodes"),
+        Column("shared"),
+        Column("separate"),
+        Column("saved"),
+        Column("busy", drop=36),
+    ]
     rows = [
         (
             capital(on_target(option.target)),
@@ -123,9 +128,15 @@ def _targets(plan: SharedPlan, money: MoneyFormat) -> str:
 
 def _parts(option: SharedOption, money: MoneyFormat) -> str:
     columns = [
-        Column("Workload", "left"), Column("works", "left", 20), Column("nodes"), Column("node-hours", drop=5),
-        Column("share"), Column("pays"), Column("alone"), Column("alone on", "left", 30),
-    ]  # fmt: skip
+        Column("Workload", "left"),
+        Column("works", "left", 20),
+        Column("nodes"),
+        Column("node-hours", drop=5),
+        Column("share"),
+        Column("pays"),
+        Column("alone"),
+        Column("alone on", "left", 30),
+    ]
     rows = [
         (
             part.name,

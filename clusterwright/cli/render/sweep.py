@@ -12,9 +12,14 @@ from clusterwright.units import SECONDS_PER_DAY, percent
 
 #: Points that are rented, and those that are bought, whose share of owning is no cash.
 _COLUMNS = (
-    Column("Node type", "left"), Column("where", "left", drop=2), Column("nodes", drop=0), Column("GPUs", drop=0),
-    Column("days (low–high)", drop=0), Column("MFU", drop=5), Column("layout", "left", drop=4),
-)  # fmt: skip
+    Column("Node type", "left"),
+    Column("where", "left", drop=2),
+    Column("nodes", drop=0),
+    Column("GPUs", drop=0),
+    Column("days (low–high)", drop=0),
+    Column("MFU", drop=5),
+    Column("layout", "left", drop=4),
+)
 _UNIT_COLUMNS = (Column("USD/GPU-h", drop=3), Column("priced", drop=6), Column("", "left", drop=0))
 _RENTED = (*_COLUMNS, Column("this run", drop=0), *_UNIT_COLUMNS)
 _BOUGHT = (*_COLUMNS, Column("to buy", drop=0), Column("share of a run", drop=1), *_UNIT_COLUMNS)

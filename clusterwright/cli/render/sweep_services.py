@@ -29,9 +29,14 @@ _COLUMNS = (
 
 
 def services_text(
-    scenarios: Sequence[Scenario], points: Sequence[SweptService], missing: Sequence[NotSized], *,
-    money: MoneyFormat, as_of: Sequence[str], every: bool,
-) -> str:  # fmt: skip
+    scenarios: Sequence[Scenario],
+    points: Sequence[SweptService],
+    missing: Sequence[NotSized],
+    *,
+    money: MoneyFormat,
+    as_of: Sequence[str],
+    every: bool,
+) -> str:
     """Return the sweep for a terminal; node types that miss the goals only where `every` is asked for."""
     blocks = []
     for scenario, day in zip(scenarios, as_of, strict=True):

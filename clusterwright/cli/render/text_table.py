@@ -21,11 +21,33 @@ _LEAST_PROSE = 24
 _SHORT_NAME, _LEAST_NAME = 20, 10
 #: `Column.drop` by title, where a table does not say; numbers in a title are written as #.
 _DROP = {
-    "": 0, "this run": 0, "days": 0, "days (low–high)": 0, "NPV saved": 0, "difference": 0, "What": 0.9, "Found": 0,
-    "# months": 0.2, "# months, NPV": 0.2, "# months (low–high)": 0.2, "NPV": 0.3, "share of a run": 0.4, "nodes": 0.5,
-    "best in": 0.6, "cheapest in": 0.6, "P#": 0.7, "buy now": 1, "GPUs": 30, "#/GPU-h": 35, "busy": 36, "priced": 38,
-    "MFU": 39, "horizon consists of": 40, "dearest tenth": 20, "from": 30,
-}  # fmt: skip
+    "": 0,
+    "this run": 0,
+    "days": 0,
+    "days (low–high)": 0,
+    "NPV saved": 0,
+    "difference": 0,
+    "What": 0.9,
+    "Found": 0,
+    "# months": 0.2,
+    "# months, NPV": 0.2,
+    "# months (low–high)": 0.2,
+    "NPV": 0.3,
+    "share of a run": 0.4,
+    "nodes": 0.5,
+    "best in": 0.6,
+    "cheapest in": 0.6,
+    "P#": 0.7,
+    "buy now": 1,
+    "GPUs": 30,
+    "#/GPU-h": 35,
+    "busy": 36,
+    "priced": 38,
+    "MFU": 39,
+    "horizon consists of": 40,
+    "dearest tenth": 20,
+    "from": 30,
+}
 _CUT = "…"
 #: The blank between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMBT]|%|GB|PB|kW|MW|days?|h|min|s)(?:\W|$))")

@@ -117,9 +117,14 @@ def _option(name: str, found: Comparison, option: Actual, money: MoneyFormat) ->
         ]
     )
     columns = [
-        ("Line", "left"), ("planned", ""), ("billed", ""), ("difference", ""), ("by quantity", ""), ("by price", ""),
+        ("Line", "left"),
+        ("planned", ""),
+        ("billed", ""),
+        ("difference", ""),
+        ("by quantity", ""),
+        ("by price", ""),
         ("", "left"),
-    ]  # fmt: skip
+    ]
     beside = [
         f"  {title}: {_signed(usd, money)}"
         for title, usd in (
@@ -182,8 +187,10 @@ def _notes(found: Comparison) -> list[str]:
 
 
 _NAMES = {
-    "first_token": "first token", "time_per_token": "time per token", "output_tokens_per_s": "output tokens/s",
-}  # fmt: skip
+    "first_token": "first token",
+    "time_per_token": "time per token",
+    "output_tokens_per_s": "output tokens/s",
+}
 
 
 def serving(path: Path, results: Path, *, on: str | None, replicas: int | None, as_json: bool, as_csv: bool) -> int:
@@ -228,8 +235,13 @@ def _serving_option(plan: ServingPlan, on: str | None) -> ServingOption:
 
 def _serving_text(plan: ServingPlan, path: Path, results: Path, found: ServingComparison) -> str:
     columns = [
-        ("", "left"), ("planned", ""), ("low", ""), ("high", ""), ("measured", ""), ("", "left"),
-    ]  # fmt: skip
+        ("", "left"),
+        ("planned", ""),
+        ("low", ""),
+        ("high", ""),
+        ("measured", ""),
+        ("", "left"),
+    ]
     rows = [
         [
             f"{_NAMES[one.name]}{f' P{found.percentile:g}' if one.unit == 's' else ''}",

@@ -126,9 +126,11 @@ def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *,
             for result in sorted(shown, key=lambda result: ORDER.index(result.outcome.status))
         ]
         columns = [
-            Column("Status", "left"), Column("Check", "left", drop=0), Column("What", "left", drop=3),
+            Column("Status", "left"),
+            Column("Check", "left", drop=0),
+            Column("What", "left", drop=3),
             Column("Found", "left", drop=0, prose=True),
-        ]  # fmt: skip
+        ]
         lines += [table(columns, rows), ""] if rows else []
         lines += _fixes(shown)
     lines.append(_closing(results, online=online))

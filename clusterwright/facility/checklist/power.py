@@ -198,9 +198,13 @@ def _assumed(check: Check, system: System, feeds: int) -> Check:
     enough = next((n for n in range(1, feeds + 1) if _loss_of_source(system, feeds, n).outcome == GOES_ON), None)
     needs = "" if enough is None else f"; {enough} or more keep enough supplies"
     return Check(
-        area=check.area, item=check.item, found=check.found, limit=check.limit, verdict=UNKNOWN,
+        area=check.area,
+        item=check.item,
+        found=check.found,
+        limit=check.limit,
+        verdict=UNKNOWN,
         note=f"{check.note}; the number of feeds is assumed (site.feed.sources){needs}",
-    )  # fmt: skip
+    )
 
 
 def cooling_items(design: OnPremDesign, standing: Sequence[Rack], system: System) -> Iterator[Check]:

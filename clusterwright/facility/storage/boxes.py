@@ -10,8 +10,13 @@ from clusterwright.facility.storage.demand import BoxFigures, StorageDemand
 
 PATH = ("targets", "onprem", "storage")
 _EXAMPLES = {
-    "capacity": "300 TB", "read": "40 GB/s", "write": "20 GB/s", "ports": "4", "port_rate": "200 Gb/s", "height": "2 U",
-}  # fmt: skip
+    "capacity": "300 TB",
+    "read": "40 GB/s",
+    "write": "20 GB/s",
+    "ports": "4",
+    "port_rate": "200 Gb/s",
+    "height": "2 U",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -116,8 +116,10 @@ def _legend(bars: Sequence[Bar], limit_name: str) -> tuple[list[str], float]:
     for bar in sorted(bars, key=lambda bar: -len(bar.segments)):
         for part in bar.segments:
             seen.setdefault(part.name, part.colour)
-    entries = [(name, f'<rect x="{{x:.1f}}" y="{{y:.1f}}" width="12" height="12" fill="{colour}"/>')
-               for name, colour in seen.items()]  # fmt: skip
+    entries = [
+        (name, f'<rect x="{{x:.1f}}" y="{{y:.1f}}" width="12" height="12" fill="{colour}"/>')
+        for name, colour in seen.items()
+    ]
     if limit_name and any(bar.limit is not None for bar in bars):
         entries.append((limit_name, f'<rect x="{{x:.1f}}" y="{{y:.1f}}" width="2" height="12" fill="{INK}"/>'))
     parts, at, row = [], 10.0, 8.0

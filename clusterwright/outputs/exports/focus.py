@@ -26,9 +26,19 @@ from clusterwright.tco.parquet import write_typed_rows
 PROVIDERS = {"aws": "AWS", "azure": "Microsoft", "gcp": "Google Cloud", "onprem": "On premises"}
 #: Columns of our own, after those of the specification.
 OWN_COLUMNS = (
-    "x_BillCategory", "x_BillLine", "x_BillLineNumber", "x_CapexOrOpex", "x_ExchangeRate", "x_FixedOrVariable",
-    "x_Plan", "x_PlanAsOf", "x_PriceBasis", "x_PriceDate", "x_PriceSource", "x_Term",
-)  # fmt: skip
+    "x_BillCategory",
+    "x_BillLine",
+    "x_BillLineNumber",
+    "x_CapexOrOpex",
+    "x_ExchangeRate",
+    "x_FixedOrVariable",
+    "x_Plan",
+    "x_PlanAsOf",
+    "x_PriceBasis",
+    "x_PriceDate",
+    "x_PriceSource",
+    "x_Term",
+)
 #: The layer of a stack that makes what a line stands for; its tag is on the resources.
 _LAYERS = {"compute": "nodes"}
 _KINDS = {"usage": "Usage", "purchase": "Purchase", "credit": "Credit"}
@@ -154,8 +164,10 @@ def _categories() -> dict[str, dict[str, str]]:
 @cache
 def _service(key: str, category: str) -> dict[str, str]:
     other = {
-        "service_name": category.replace("_", " "), "service_category": "Other", "service_subcategory": "Other (Other)",
-    }  # fmt: skip
+        "service_name": category.replace("_", " "),
+        "service_category": "Other",
+        "service_subcategory": "Other (Other)",
+    }
     known = next((row for row in _services() if re.search(row["sku"], key)), None)
     return known or _categories().get(category) or other
 

@@ -91,8 +91,11 @@ def problems(header: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
         for column in columns()
         if column.level == "mandatory" and column.name not in header
     ]
-    found += [f"the column {name} is neither of FOCUS {VERSION} nor begins with x_" for name in header
-              if name not in known and not name.startswith("x_")]  # fmt: skip
+    found += [
+        f"the column {name} is neither of FOCUS {VERSION} nor begins with x_"
+        for name in header
+        if name not in known and not name.startswith("x_")
+    ]
     if found:
         return tuple(found)
     full = dict.fromkeys(known, "")

@@ -27,16 +27,22 @@ from clusterwright.sizing.finetuning.job import NONE
 #: Names of the matrices in models of Hugging Face that follow Llama; `all-linear` is every one of any model.
 _MODULES = MappingProxyType(
     {
-        "query": ("q_proj",), "key": ("k_proj",), "value": ("v_proj",), "output": ("o_proj",),
+        "query": ("q_proj",),
+        "key": ("k_proj",),
+        "value": ("v_proj",),
+        "output": ("o_proj",),
         "mlp": ("gate_proj", "up_proj", "down_proj"),
     }
-)  # fmt: skip
+)
 _OPTIMIZERS = MappingProxyType(
     {
-        "": "adamw_torch", "adamw": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit", "paged-adamw": "paged_adamw_32bit",
+        "": "adamw_torch",
+        "adamw": "adamw_torch",
+        "adamw-8bit": "adamw_bnb_8bit",
+        "paged-adamw": "paged_adamw_32bit",
         "paged-adamw-8bit": "paged_adamw_8bit",
     }
-)  # fmt: skip
+)
 #: Which loaders of bitsandbytes hold a frozen base, by format.
 _QUANTISED: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
@@ -193,14 +199,15 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
     lines = [
         f"# Launching {plan.name} {on_target(option.target)}",
         "",
-        (f"{plan.workload.model_name}, {plan.workload.method_text}: {layout_text(option)}. Sequences of a pass × "
-        f"groups × passes = {batch}{layout.micro_batch * layout.data * layout.accumulation} of an update."),
-        "",
-        "- `trl.yaml`: arguments of TRL (0.20 or newer, with peft" + (
-            " and bitsandbytes)" if plan.workload.precision in _QUANTISED or "8bit" in plan.workload.optimizer else ")"
+        (
+            f"{plan.workload.model_name}, {plan.workload.method_text}: {layout_text(option)}. Sequences of a pass × "
+            f"groups × passes = {batch}{layout.micro_batch * layout.data * layout.accumulation} of an update."
         ),
+        "",
+        "- `trl.yaml`: arguments of TRL (0.20 or newer, with peft"
+        + (" and bitsandbytes)" if plan.workload.precision in _QUANTISED or "8bit" in plan.workload.optimizer else ")"),
         "- `accelerate.yaml`: processes, and what FSDP divides",
-    ]  # fmt: skip
+    ]
     if slurm:
         lines += [
             (

@@ -30,12 +30,19 @@ def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
     tuned = finetuning_plan(plan)
     return Table(
         columns=(
-            "Where", "Layout", "GB an accelerator", "Fits with", "Tokens/s an accelerator", "Updates",
-            "A run leaves", "A month of runs", "Limited by",
+            "Where",
+            "Layout",
+            "GB an accelerator",
+            "Fits with",
+            "Tokens/s an accelerator",
+            "Updates",
+            "A run leaves",
+            "A month of runs",
+            "Limited by",
         ),
         rows=tuple(_row(option, money) for option in tuned.options),
         numeric=frozenset({2, 3, 4, 5, 6, 7}),
-    )  # fmt: skip
+    )
 
 
 def _row(option: FinetuningOption, money: MoneyFormat) -> tuple[Cell, ...]:
@@ -48,16 +55,14 @@ def _row(option: FinetuningOption, money: MoneyFormat) -> tuple[Cell, ...]:
             detail=f"{held.low / 1e9:.1f} to {held.high / 1e9:.1f}",
         ),
         Cell(text=probability_text(option.fit_probability)),
-        Cell(
-            text=f"{option.tokens_per_s_per_gpu:,.0f}", detail=f"{rate.low / gpus:,.0f} to {rate.high / gpus:,.0f}"
-        ),
+        Cell(text=f"{option.tokens_per_s_per_gpu:,.0f}", detail=f"{rate.low / gpus:,.0f} to {rate.high / gpus:,.0f}"),
         Cell(text=f"{option.steps:,}", detail=f"{option.step_s:.3g} s each, {duration_text(option.train_s.value)}"),
         Cell(
             text=bytes_text(option.result_bytes), detail=f"{bytes_text(option.failures.checkpoint_bytes)} a checkpoint"
         ),
         Cell(text=money.text(option.month_usd)),
         Cell(text="; ".join(option.limited_by) or "multiplications"),
-    )  # fmt: skip
+    )
 
 
 def cluster_charts(plan: Plan) -> Sequence[Chart]:

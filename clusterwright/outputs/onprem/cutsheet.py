@@ -14,10 +14,24 @@ MOST_IN_WORKBOOK = 50_000
 LABEL_WIDTH = 24
 _LABEL_LINES = 5
 _COLUMNS = (
-    ("cable", 10), ("network", 12), ("tier", 16), ("from_rack", 10), ("from_u", 8), ("from_device", 16),
-    ("from_port", 9), ("to_rack", 9), ("to_u", 6), ("to_device", 16), ("to_port", 9), ("kind", 11), ("part", 16),
-    ("from_transceiver", 19), ("to_transceiver", 19), ("length_m", 10), ("label", 44),
-)  # fmt: skip
+    ("cable", 10),
+    ("network", 12),
+    ("tier", 16),
+    ("from_rack", 10),
+    ("from_u", 8),
+    ("from_device", 16),
+    ("from_port", 9),
+    ("to_rack", 9),
+    ("to_u", 6),
+    ("to_device", 16),
+    ("to_port", 9),
+    ("kind", 11),
+    ("part", 16),
+    ("from_transceiver", 19),
+    ("to_transceiver", 19),
+    ("length_m", 10),
+    ("label", 44),
+)
 #: Empty columns of the workbook, for pen or keyboard.
 _TO_FILL = (("laid", 8), ("tested", 8), ("by", 12))
 #: The sheet says the network, and the label is in labels.csv.
@@ -35,9 +49,14 @@ def in_order(cables: Iterable[Cable]) -> list[Cable]:
     return sorted(
         cables,
         key=lambda one: (
-            one.network, _natural(one.from_rack), one.from_u, one.from_device, _natural(one.from_port), one.id,
+            one.network,
+            _natural(one.from_rack),
+            one.from_u,
+            one.from_device,
+            _natural(one.from_port),
+            one.id,
         ),
-    )  # fmt: skip
+    )
 
 
 def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
@@ -51,10 +70,24 @@ def cables_csv(ordered: Sequence[Cable]) -> str:
 
 def _row(cable: Cable) -> Row:
     return (
-        cable.id, cable.network, cable.tier, cable.from_rack, cable.from_u, cable.from_device, cable.from_port,
-        cable.to_rack, cable.to_u, cable.to_device, cable.to_port, cable.kind, cable.sku, cable.from_optic,
-        cable.to_optic, cable.length_m, cable.label,
-    )  # fmt: skip
+        cable.id,
+        cable.network,
+        cable.tier,
+        cable.from_rack,
+        cable.from_u,
+        cable.from_device,
+        cable.from_port,
+        cable.to_rack,
+        cable.to_u,
+        cable.to_device,
+        cable.to_port,
+        cable.kind,
+        cable.sku,
+        cable.from_optic,
+        cable.to_optic,
+        cable.length_m,
+        cable.label,
+    )
 
 
 def labels_csv(ordered: Sequence[Cable]) -> str:

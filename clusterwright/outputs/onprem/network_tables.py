@@ -82,16 +82,34 @@ def fabric_csv(design: OnPremDesign) -> str:
         )
     )
     header = (
-        "network", "tier", "switch", "switches", "ports_per_switch", "ports_down", "ports_up", "ports_free", "sides",
-    )  # fmt: skip
+        "network",
+        "tier",
+        "switch",
+        "switches",
+        "ports_per_switch",
+        "ports_down",
+        "ports_up",
+        "ports_free",
+        "sides",
+    )
     return csv_text(header, [row for row in rows if row[3]])
 
 
 FILE = "uplinks.csv"
 _COLUMNS = (
-    "uplink", "from_rack", "from_u", "from_device", "from_port", "from_transceiver", "part", "to_device", "to_port",
-    "to_transceiver", "length_m", "note",
-)  # fmt: skip
+    "uplink",
+    "from_rack",
+    "from_u",
+    "from_device",
+    "from_port",
+    "from_transceiver",
+    "part",
+    "to_device",
+    "to_port",
+    "to_transceiver",
+    "length_m",
+    "note",
+)
 FAR_END = "users' network"
 
 
@@ -113,8 +131,18 @@ def uplinks_csv(inventory: Inventory, cables: Sequence[Cable], *, ports: int) ->
         rack, unit = places[name]
         rows.append(
             (
-                f"U{number + 1:03d}", rack, unit, name, ports - place, stock.UPLINK_TRANSCEIVER, stock.UPLINK_FIBRE,
-                FAR_END, "", "", "", "firewall, far end and length are the users' network's; measure the way",
+                f"U{number + 1:03d}",
+                rack,
+                unit,
+                name,
+                ports - place,
+                stock.UPLINK_TRANSCEIVER,
+                stock.UPLINK_FIBRE,
+                FAR_END,
+                "",
+                "",
+                "",
+                "firewall, far end and length are the users' network's; measure the way",
             )
-        )  # fmt: skip
+        )
     return csv_text(_COLUMNS, rows)

@@ -16,9 +16,13 @@ from clusterwright.outputs.onprem.storage_advice import cache_lines, tier_lines
 from clusterwright.units import percent
 
 _FIELDS = {
-    "capacity": "capacity_bytes", "read": "read_bytes_per_s", "write": "write_bytes_per_s",
-    "height": "height_u", "power": "power_w", "weight": "weight_kg",
-}  # fmt: skip
+    "capacity": "capacity_bytes",
+    "read": "read_bytes_per_s",
+    "write": "write_bytes_per_s",
+    "height": "height_u",
+    "power": "power_w",
+    "weight": "weight_kg",
+}
 
 
 def storage_page(design: OnPremDesign, catalogue: Catalogue, *, title: str) -> str:
@@ -244,5 +248,7 @@ def _wanted(storage: StorageDesign, section: str) -> Iterable[str]:
     return (
         *(("capacity",) if section == "box" else ()),
         *(("read", "write") if fast else ()),
-        "height", "power", "weight",
-    )  # fmt: skip
+        "height",
+        "power",
+        "weight",
+    )

@@ -103,15 +103,18 @@ def drawn_inputs_table(found: Finances) -> Table:
             tuple(
                 Cell(text=text)
                 for text in (
-                    capital(input_words(entry.key)), percent(entry.low), percent(entry.high),
+                    capital(input_words(entry.key)),
+                    percent(entry.low),
+                    percent(entry.high),
                     entry.distribution.replace("_", " "),
-                    entry.reason, entry.source,
+                    entry.reason,
+                    entry.source,
                 )
             )
             for entry in mine
         ),
         numeric=frozenset({1, 2}),
-    )  # fmt: skip
+    )
 
 
 def book_table(found: Finances, money: MoneyFormat) -> Table:
@@ -135,8 +138,13 @@ def carbon_table(plan: Plan, found: Finances) -> Table:
     tokens = plan.workload.unit_tokens
     return Table(
         columns=(
-            "Where and how", "MWh", "t CO2e by the grid", "t CO2e by contracts", "Embodied, t CO2e",
-            f"{capital(plan.workload.unit.asked)}, t CO2e", *(["g CO2e per million tokens"] if tokens else []),
+            "Where and how",
+            "MWh",
+            "t CO2e by the grid",
+            "t CO2e by contracts",
+            "Embodied, t CO2e",
+            f"{capital(plan.workload.unit.asked)}, t CO2e",
+            *(["g CO2e per million tokens"] if tokens else []),
         ),
         rows=tuple(
             (
@@ -150,7 +158,7 @@ def carbon_table(plan: Plan, found: Finances) -> Table:
             for entry in found.carbon
         ),
         numeric=frozenset(range(1, 7 if tokens else 6)),
-    )  # fmt: skip
+    )
 
 
 def _grams(grams: float | None) -> Cell:

@@ -45,11 +45,13 @@ def sensitivities(money_of: Ledger, book: PriceBook, key: str, money: MoneyForma
     ways: list[Candidate] = []
     for parameter in money_of.parameters:
         if parameter.low != parameter.high:
-            moved.append((
-                _name(parameter, money),
-                _words(parameter, parameter.low, money),
-                _words(parameter, parameter.high, money),
-            ))  # fmt: skip
+            moved.append(
+                (
+                    _name(parameter, money),
+                    _words(parameter, parameter.low, money),
+                    _words(parameter, parameter.high, money),
+                )
+            )
             ways += [
                 replace(candidate, overrides=(*candidate.overrides, (parameter.key, value)))
                 for value in (parameter.low, parameter.high)

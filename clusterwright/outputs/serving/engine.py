@@ -226,10 +226,15 @@ def engine_of(plan: ServingPlan, option: ServingOption) -> Engine:
     sequences, longest = _sequences(option), longest_tokens(plan)
     if not framework:
         return Engine(
-            framework="", name=spoken, command=(), arguments=(), metrics={},
+            framework="",
+            name=spoken,
+            command=(),
+            arguments=(),
+            metrics={},
             valid=f"No table has the flags of {spoken}: `serve.args` is empty. {_to_fill_in(fields)}",
-            sequences=sequences, longest_tokens=longest,
-        )  # fmt: skip
+            sequences=sequences,
+            longest_tokens=longest,
+        )
     wanted = [row for row in flags() if row.framework == framework and _is_wanted(row, fields)]
     at = version or max(row.since for row in flags() if row.framework == framework)
     problems = tuple(_problems(framework, at, wanted, fields))
@@ -252,10 +257,14 @@ def engine_of(plan: ServingPlan, option: ServingOption) -> Engine:
 
 def _to_fill_in(fields: Mapping[str, object]) -> str:
     names = {
-        "attention_gpus": "tensor parallel", "pipeline": "stages", "attention_groups": "data parallel",
-        "expert": "expert parallel", "sequences": "sequences at once", "longest_tokens": "tokens of a request",
+        "attention_gpus": "tensor parallel",
+        "pipeline": "stages",
+        "attention_groups": "data parallel",
+        "expert": "expert parallel",
+        "sequences": "sequences at once",
+        "longest_tokens": "tokens of a request",
         "cache_precision": "keys and values",
-    }  # fmt: skip
+    }
     told = ", ".join(f"{name} {fields[field]}" for field, name in names.items())
     return f"Fill in the command and its arguments for: {told}."
 

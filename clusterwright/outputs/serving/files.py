@@ -72,10 +72,16 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
     if engine.metrics:
         documents["scaling.yaml"] = [
             scaling(
-                name, engine, place, shape,
-                model=plan.workload.model, fewest=fewest, most=most, each=option.in_flight,
+                name,
+                engine,
+                place,
+                shape,
+                model=plan.workload.model,
+                fewest=fewest,
+                most=most,
+                each=option.in_flight,
             )
-        ]  # fmt: skip
+        ]
         documents["gateway.yaml"] = gateway(name, engine, place, shape)
         documents["monitoring/rules.yaml"] = [prometheus_rule(plan, option, engine, place.namespace)]
         documents["monitoring/pods.yaml"] = [pod_monitor(plan, place.namespace, labels(name))]
@@ -136,8 +142,11 @@ def _settings(
 ) -> str:
     forms = (
         *((f"{place.mount}/models/NAME",) if place.claim else ()),
-        "hf://ORG/NAME@COMMIT", "s3://BUCKET/FOLDER", "gs://BUCKET/FOLDER", "az://CONTAINER/FOLDER",
-    )  # fmt: skip
+        "hf://ORG/NAME@COMMIT",
+        "s3://BUCKET/FOLDER",
+        "gs://BUCKET/FOLDER",
+        "az://CONTAINER/FOLDER",
+    )
     unknown = (
         f"no table has the flags of {engine.name}: write its command into serve.sh within replicas.yaml, then empty "
         "UNKNOWN_ENGINE in deploy.env"

@@ -40,21 +40,29 @@ def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
     at = f"P{serves.goals.percentile:g}"
     return Table(
         columns=(
-            "Where", "Replicas", "Layout of each", "Requests in flight, each", f"First token, {at}",
-            f"Time per token, {at}", "Output tokens/s at the peak", f"{money.code} per million output tokens",
+            "Where",
+            "Replicas",
+            "Layout of each",
+            "Requests in flight, each",
+            f"First token, {at}",
+            f"Time per token, {at}",
+            "Output tokens/s at the peak",
+            f"{money.code} per million output tokens",
             "Limited by",
         ),
         rows=tuple(_row(option, money) for option in serves.options),
         numeric=frozenset({1, 3, 4, 5, 6, 7}),
-    )  # fmt: skip
+    )
 
 
 def _row(option: ServingOption, money: MoneyFormat) -> tuple[Cell, ...]:
     price = option.usd_per_million_tokens
     spare = f"{option.spare_replicas} spare" if option.spare_replicas else ""
-    band = "" if price.output_low is None or price.output_high is None else (
-        f"{money.amount(price.output_low):.2f} to {money.amount(price.output_high):.2f}"
-    )  # fmt: skip
+    band = (
+        ""
+        if price.output_low is None or price.output_high is None
+        else (f"{money.amount(price.output_low):.2f} to {money.amount(price.output_high):.2f}")
+    )
     return (
         Cell(text=capital(NAME_OF_TARGET[option.target])),
         Cell(text=f"{option.replicas:,}", detail=spare),

@@ -205,9 +205,14 @@ def train_job(plan: TrainingPlan, option: TrainingOption, cluster: KubernetesClu
     ]
     name = plan.name
     job = torch_job(
-        cluster, name, nodes=nodes_of_job(option)[1], arguments=arguments, debug="WARN",
-        restarts=max_restarts(option), environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
-    )  # fmt: skip
+        cluster,
+        name,
+        nodes=nodes_of_job(option)[1],
+        arguments=arguments,
+        debug="WARN",
+        restarts=max_restarts(option),
+        environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
+    )
     job["spec"]["podFailurePolicy"] = failure_policy()
     worker = job["spec"]["template"]["spec"]["containers"][0]
     worker |= {

@@ -46,8 +46,15 @@ def cluster_table(plan: Plan, _: MoneyFormat) -> Table:
     """Return how each target runs the job: layout, speed, failures and what limits it."""
     return Table(
         columns=(
-            "Where", "Layout", "Tokens/s per GPU", "MFU", "Goodput", "Between interruptions", "Checkpoint every",
-            "Training data", "Limited by",
+            "Where",
+            "Layout",
+            "Tokens/s per GPU",
+            "MFU",
+            "Goodput",
+            "Between interruptions",
+            "Checkpoint every",
+            "Training data",
+            "Limited by",
         ),
         rows=tuple(
             (
@@ -64,7 +71,7 @@ def cluster_table(plan: Plan, _: MoneyFormat) -> Table:
             for option in training_plan(plan).options
         ),
         numeric=frozenset({2, 3, 4, 5, 6}),
-    )  # fmt: skip
+    )
 
 
 def cluster_charts(plan: Plan) -> Sequence[Chart]:

@@ -40,9 +40,18 @@ from clusterwright.tco.terms.records import Candidate
 _A4 = 9
 #: The sheets from the answer to its foundations; the cash of the plan's options is before the last ones.
 _VIEWS = (
-    "Summary", "Ranking", "Options", "Returns", "Breakeven", "Heat map", "Uncertainty", "Unit costs", "P&L", "Tax",
+    "Summary",
+    "Ranking",
+    "Options",
+    "Returns",
+    "Breakeven",
+    "Heat map",
+    "Uncertainty",
+    "Unit costs",
+    "P&L",
+    "Tax",
     "Financing",
-)  # fmt: skip
+)
 _FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
 _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
 _BOOKS = ("Books by month", "Depreciation", "Financing by month")

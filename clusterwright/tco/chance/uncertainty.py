@@ -297,8 +297,9 @@ def one_at_a_time(inputs: Sequence[UncertainInput], ends: tuple[float, float] = 
     return {"number": np.arange(rows, dtype=float), **columns}
 
 
-def grid(inputs: Sequence[UncertainInput], first: tuple[str, Sequence[float]], second: tuple[str, Sequence[float]]
-         ) -> dict[str, "Column"]:  # fmt: skip
+def grid(
+    inputs: Sequence[UncertainInput], first: tuple[str, Sequence[float]], second: tuple[str, Sequence[float]]
+) -> dict[str, "Column"]:
     """Return draws for a heat map: every pair of factors of two inputs, the second one fastest, all others at base."""
     import numpy as np  # noqa: PLC0415
 

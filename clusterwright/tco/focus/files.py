@@ -89,9 +89,14 @@ _COLUMNS = {
     "period_start": ("ChargePeriodStart",),
 }
 _NEEDED = (
-    "ChargeCategory", "PricingCategory", "BillingCurrency", "PricingUnit", "ContractedUnitPrice", "ChargePeriodStart",
+    "ChargeCategory",
+    "PricingCategory",
+    "BillingCurrency",
+    "PricingUnit",
+    "ContractedUnitPrice",
+    "ChargePeriodStart",
     "RegionId",
-)  # fmt: skip
+)
 
 
 def write_own_prices(paths: Sequence[Path], table: Path) -> None:

@@ -107,14 +107,16 @@ def parameters(
     neutral = _neutral({*found, *_PARAMETERS, "resale_fraction"})
     return (
         *_paced(economics.pace),
-        *(found.pop(key) if key in found and key not in given else _parameter(key, given, known)
-          for key in _PARAMETERS),
+        *(
+            found.pop(key) if key in found and key not in given else _parameter(key, given, known)
+            for key in _PARAMETERS
+        ),
         *(entry for key, entry in found.items() if key not in (*_PARAMETERS, "resale_fraction")),
         *(_given(key, value, optional[key].unit) for key, value in neutral.items()),
         found["resale_fraction"]
         if "resale_fraction" in found and "resale_fraction" not in given
         else _resale(_sale_age(economics, known), given, known, economics.resale),
-    )  # fmt: skip
+    )
 
 
 def _sale_age(economics: Economics, known: Mapping[str, Assumption]) -> float:
@@ -228,9 +230,15 @@ def _parameter(key: str, given: Mapping[str, float], known: Mapping[str, Assumpt
 
 def _given(key: str, value: float, unit: str) -> Parameter:
     return Parameter(
-        key=key, value=value, low=value, high=value, unit=unit, basis="given", reason="given by the user",
+        key=key,
+        value=value,
+        low=value,
+        high=value,
+        unit=unit,
+        basis="given",
+        reason="given by the user",
         source="blueprint",
-    )  # fmt: skip
+    )
 
 
 def _resale(
@@ -242,9 +250,15 @@ def _resale(
     if curve is not None:
         share = curve.at(age_months)
         return Parameter(
-            key="resale_fraction", value=share.base, low=share.high, high=share.low, unit="share of purchase",
-            basis="given", reason=f"after {age_months:g} months, by the curve that is given", source="blueprint",
-        )  # fmt: skip
+            key="resale_fraction",
+            value=share.base,
+            low=share.high,
+            high=share.low,
+            unit="share of purchase",
+            basis="given",
+            reason=f"after {age_months:g} months, by the curve that is given",
+            source="blueprint",
+        )
     points = {month: _parameter(key, given, known) for month, key in _RESALE_POINTS}
     at_age = {
         end: resale_fraction(age_months, {month: getattr(point, end) for month, point in points.items()})

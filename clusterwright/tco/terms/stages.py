@@ -202,10 +202,8 @@ def _lot(
             sold = price * (resale(month - bought_month) / reference if reference else 1.0)
             again = 0.0 if last else pace.price(month)
             events.append(
-                Event(
-                    key=key, month_end=month, bought=again, added=0.0, removed=1.0, removed_bought=price, sold=sold
-                )
-            )  # fmt: skip
+                Event(key=key, month_end=month, bought=again, added=0.0, removed=1.0, removed_bought=price, sold=sold)
+            )
             bought_month, price = month, again
     return Lot(month=first, size=size, stages=tuple(found), events=tuple(events))
 
@@ -224,9 +222,7 @@ def stages(
     resale: Callable[[float], float],
 ) -> tuple[list[Stage], list[Event]]:
     """Return the months of one candidate, and what it buys and sells: all its `lots` together."""
-    found = lots(
-        key, pace, horizon_months=horizon_months, busy_fraction=busy_fraction, nodes=nodes, resale=resale
-    )  # fmt: skip
+    found = lots(key, pace, horizon_months=horizon_months, busy_fraction=busy_fraction, nodes=nodes, resale=resale)
     return together(key, found)
 
 

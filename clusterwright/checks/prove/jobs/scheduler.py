@@ -636,10 +636,24 @@ def _tree(papers: Papers) -> Iterator[Finding]:
 
 #: Keys of cgroup.conf; slurmd does not start with others.
 _CGROUP_KEYS = {
-    "cgroupplugin", "cgroupmountpoint", "constraincores", "constraindevices", "constrainramspace", "constrainswapspace",
-    "allowedramspace", "allowedswapspace", "maxrampercent", "maxswappercent", "memoryswappiness", "minramspace",
-    "enablecontrollers", "ignoresystemd", "ignoresystemdonfailure", "systemdtimeout", "cgroupautomount",
-}  # fmt: skip
+    "cgroupplugin",
+    "cgroupmountpoint",
+    "constraincores",
+    "constraindevices",
+    "constrainramspace",
+    "constrainswapspace",
+    "allowedramspace",
+    "allowedswapspace",
+    "maxrampercent",
+    "maxswappercent",
+    "memoryswappiness",
+    "minramspace",
+    "enablecontrollers",
+    "ignoresystemd",
+    "ignoresystemdonfailure",
+    "systemdtimeout",
+    "cgroupautomount",
+}
 _CGROUP_PLUGINS = {"autodetect", "cgroup/v1", "cgroup/v2"}
 
 

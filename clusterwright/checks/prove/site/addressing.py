@@ -81,8 +81,14 @@ def _vlans(papers: Papers) -> Iterator[Finding]:
             yield wrong("IPA002", row, f"the VLAN of {row['network']}", vlan, f"2 to {_MOST_VLAN}", "802.1Q has these")
         other, first = kinds.setdefault(vlan, (kind, row))
         if other != kind:
-            yield wrong("IPA002", row, f"the VLAN of {row['network']}", vlan, f"another than {first['network']}'s",
-                        "networks share no VLAN")  # fmt: skip
+            yield wrong(
+                "IPA002",
+                row,
+                f"the VLAN of {row['network']}",
+                vlan,
+                f"another than {first['network']}'s",
+                "networks share no VLAN",
+            )
     listed = {row["vid"]: row for row in papers.rows(_VLANS)}
     for vlan in sorted(kinds.keys() ^ listed.keys()):
         yield absent("IPA002", _VLANS, f"VLAN {vlan}", vlan in listed, vlan in kinds, f"{NETWORKS} has it or not")

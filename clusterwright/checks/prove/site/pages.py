@@ -76,74 +76,121 @@ def _hosts(sums: _Sums) -> float:
 
 _SAID = (
     _Said(
-        file=README, pattern=rf"with {_NUMBER} GPUs in [\d,]+ racks", what="GPUs", rule="the inventory counts them",
+        file=README,
+        pattern=rf"with {_NUMBER} GPUs in [\d,]+ racks",
+        what="GPUs",
+        rule="the inventory counts them",
         expected=lambda sums: sums.papers.documents.design.inventory.gpus,
     ),
     _Said(
-        file=README, pattern=rf"GPUs in {_NUMBER} racks", what="racks", rule="racks.csv has them",
+        file=README,
+        pattern=rf"GPUs in {_NUMBER} racks",
+        what="racks",
+        rule="racks.csv has them",
         expected=lambda sums: sums.racks,
     ),
     _Said(
-        file=README, pattern=rf"racks, {_NUMBER} kW of IT load", what="IT load, kW", rule="racks.csv adds up to it",
+        file=README,
+        pattern=rf"racks, {_NUMBER} kW of IT load",
+        what="IT load, kW",
+        rule="racks.csv adds up to it",
         expected=lambda sums: sums.power_w / 1e3,
     ),
     _Said(
-        file=README, pattern=rf"Cables: {_NUMBER} links", what="links", rule="cables.csv has them",
+        file=README,
+        pattern=rf"Cables: {_NUMBER} links",
+        what="links",
+        rule="cables.csv has them",
         expected=lambda sums: sum(sums.links.values()),
     ),
     _Said(
-        file=ACCEPTANCE, pattern=rf"\| {_NUMBER} racks,", what="racks", rule="racks.csv has them",
+        file=ACCEPTANCE,
+        pattern=rf"\| {_NUMBER} racks,",
+        what="racks",
+        rule="racks.csv has them",
         expected=lambda sums: sums.racks,
     ),
     _Said(
-        file=ACCEPTANCE, pattern=rf"racks, {_NUMBER} PDUs", what="PDUs", rule="NetBox's devices have them",
+        file=ACCEPTANCE,
+        pattern=rf"racks, {_NUMBER} PDUs",
+        what="PDUs",
+        rule="NetBox's devices have them",
         expected=lambda sums: sums.strips,
     ),
     _Said(
-        file=ACCEPTANCE, pattern=rf"\| {_NUMBER} links:", what="links", rule="cables.csv has them",
+        file=ACCEPTANCE,
+        pattern=rf"\| {_NUMBER} links:",
+        what="links",
+        rule="cables.csv has them",
         expected=lambda sums: sum(sums.links.values()),
     ),
     *(
         _Said(
-            file=ACCEPTANCE, pattern=rf"links:[^|]*?(?<![\w-]){_NUMBER} {kind}\b", what=f"{kind} links",
-            rule="cables.csv has them", expected=lambda sums, kind=kind: sums.links.get(kind, 0),  # type: ignore[misc]
+            file=ACCEPTANCE,
+            pattern=rf"links:[^|]*?(?<![\w-]){_NUMBER} {kind}\b",
+            what=f"{kind} links",
+            rule="cables.csv has them",
+            expected=lambda sums, kind=kind: sums.links.get(kind, 0),  # type: ignore[misc]
         )
         for kind in _KINDS
     ),
     _Said(
-        file=ACCEPTANCE, pattern=rf"ping every management port \| {_NUMBER} answer", what="management ports",
-        rule="cables.csv has them", expected=lambda sums: sums.managed,
+        file=ACCEPTANCE,
+        pattern=rf"ping every management port \| {_NUMBER} answer",
+        what="management ports",
+        rule="cables.csv has them",
+        expected=lambda sums: sums.managed,
     ),
     _Said(
-        file=ACCEPTANCE, pattern=rf"chassis status`[^|]*\| {_NUMBER} answer", what="hosts",
-        rule="the inventory counts them", expected=_hosts,
+        file=ACCEPTANCE,
+        pattern=rf"chassis status`[^|]*\| {_NUMBER} answer",
+        what="hosts",
+        rule="the inventory counts them",
+        expected=_hosts,
     ),
     _Said(
-        file=POWER, pattern=rf"\*\*IT load\*\* \| \*\*{_NUMBER} kW", what="IT load, kW",
-        rule="racks.csv adds up to it", expected=lambda sums: sums.power_w / 1e3,
+        file=POWER,
+        pattern=rf"\*\*IT load\*\* \| \*\*{_NUMBER} kW",
+        what="IT load, kW",
+        rule="racks.csv adds up to it",
+        expected=lambda sums: sums.power_w / 1e3,
     ),
     _Said(
-        file=POWER, pattern=rf"Facility load \| {_NUMBER} kW", what="facility load, kW", rule="IT load times PUE",
+        file=POWER,
+        pattern=rf"Facility load \| {_NUMBER} kW",
+        what="facility load, kW",
+        rule="IT load times PUE",
         expected=lambda sums: None if (watts := _facility_w(sums)) is None else watts / 1e3,
     ),
     _Said(
-        file=POWER, pattern=rf"\| Heat \| {_NUMBER} BTU/h", what="heat, BTU/h", rule="3.412 times the IT load",
+        file=POWER,
+        pattern=rf"\| Heat \| {_NUMBER} BTU/h",
+        what="heat, BTU/h",
+        rule="3.412 times the IT load",
         expected=lambda sums: sums.power_w * BTU_PER_H_PER_W,
     ),
     _Said(
-        file=POWER, pattern=rf"\| Apparent power \| {_NUMBER} kVA", what="apparent power, kVA",
+        file=POWER,
+        pattern=rf"\| Apparent power \| {_NUMBER} kVA",
+        what="apparent power, kVA",
         rule="IT load over the power factor",
         expected=lambda sums: sums.power_w / sums.papers.documents.design.rules.power_factor / 1e3,
     ),
     _Said(
-        file=POWER, pattern=rf"\| Network \| [\d,.]+ kW \| {_NUMBER} switches", what="switches",
-        rule="racks.csv has them", expected=lambda sums: sums.devices["network"],
+        file=POWER,
+        pattern=rf"\| Network \| [\d,.]+ kW \| {_NUMBER} switches",
+        what="switches",
+        rule="racks.csv has them",
+        expected=lambda sums: sums.devices["network"],
     ),
     _Said(
-        file=POWER, pattern=rf"- {_NUMBER} PDUs in all", what="PDUs", rule="NetBox's devices have them",
+        file=POWER,
+        pattern=rf"- {_NUMBER} PDUs in all",
+        what="PDUs",
+        rule="NetBox's devices have them",
         expected=lambda sums: sums.strips,
     ),
-)  # fmt: skip
+)
 
 
 def _numbers(papers: Papers) -> Iterator[Finding]:

@@ -79,16 +79,44 @@ def bill_csv(bill: Bill, prices: Prices, besides: Sequence[BillLine] = ()) -> st
         total = None if price.unit_usd is None else price.unit_usd * line.quantity
         rows.append(
             (
-                number, line.sku, line.item, line.category, line.quantity, line.unit, price.unit_usd, total,
-                price.basis, price.date, price.source, line.note, *quote_cells(price.quote),
-                part_numbers().get(line.sku, ""), *([length_of(price)] if has_lengths else []),
+                number,
+                line.sku,
+                line.item,
+                line.category,
+                line.quantity,
+                line.unit,
+                price.unit_usd,
+                total,
+                price.basis,
+                price.date,
+                price.source,
+                line.note,
+                *quote_cells(price.quote),
+                part_numbers().get(line.sku, ""),
+                *([length_of(price)] if has_lengths else []),
             )
-        )  # fmt: skip
+        )
     header = (
-        "line", "part", "item", "category", "quantity", "unit", "usd_each", "usd_total", "price_basis", "price_date",
-        "price_source", "note", "quote_unit_price", "quote_currency", "quote_vendor", "quote_lead_time_weeks",
-        "quoted_on", "maker_part_number", *(["quote_length_m"] if has_lengths else []),
-    )  # fmt: skip
+        "line",
+        "part",
+        "item",
+        "category",
+        "quantity",
+        "unit",
+        "usd_each",
+        "usd_total",
+        "price_basis",
+        "price_date",
+        "price_source",
+        "note",
+        "quote_unit_price",
+        "quote_currency",
+        "quote_vendor",
+        "quote_lead_time_weeks",
+        "quoted_on",
+        "maker_part_number",
+        *(["quote_length_m"] if has_lengths else []),
+    )
     return csv_text(header, rows)
 
 
@@ -126,10 +154,18 @@ def bill_markdown(bill: Bill, prices: Prices, *, title: str, besides: Sequence[B
         total, unknown = total + (usd or 0.0), unknown + (usd is None and price is not TO_BE_QUOTED)
         weeks = price.quote.lead_time_weeks if price.quote else None
         texts = (
-            str(number), line.sku, line.item, f"{line.quantity:,g}", line.unit, _usd(price.unit_usd), _usd(usd),
-            price.basis, "unknown" if weeks is None else f"{weeks:g}", line.note,
+            str(number),
+            line.sku,
+            line.item,
+            f"{line.quantity:,g}",
+            line.unit,
+            _usd(price.unit_usd),
+            _usd(usd),
+            price.basis,
+            "unknown" if weeks is None else f"{weeks:g}",
+            line.note,
             part_numbers().get(line.sku, ""),
-        )  # fmt: skip
+        )
         rows.append(f"| {' | '.join(map(cell, texts))} |")
     known = f"**{total:,.2f} USD** for the lines whose price is known"
     missing = f"; {unknown} of {len(bill.lines)} have none" if unknown else ""

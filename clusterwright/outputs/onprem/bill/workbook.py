@@ -19,11 +19,25 @@ POWER_FACTOR = 0.95
 
 
 _COLUMNS = (
-    ("Line", 6), ("Part", 22), ("Item", 46), ("Category", 13), ("Quantity", 10), ("Unit", 7), ("USD each", 14),
-    ("USD total", 16), ("Price is", 13), ("Price date", 12), ("Source of the price", 40), ("Note", 46),
-    ("Quote each", 14), ("Quote currency", 10), ("Vendor", 22), ("Lead time, weeks", 10), ("Quoted on", 12),
+    ("Line", 6),
+    ("Part", 22),
+    ("Item", 46),
+    ("Category", 13),
+    ("Quantity", 10),
+    ("Unit", 7),
+    ("USD each", 14),
+    ("USD total", 16),
+    ("Price is", 13),
+    ("Price date", 12),
+    ("Source of the price", 40),
+    ("Note", 46),
+    ("Quote each", 14),
+    ("Quote currency", 10),
+    ("Vendor", 22),
+    ("Lead time, weeks", 10),
+    ("Quoted on", 12),
     ("Maker's number", 18),
-)  # fmt: skip
+)
 _QUOTE = 12  # first column of the quote
 _QUOTE_NUMBERS = (12, 15)
 _NUMBERS = (0, 4, 6, 7)

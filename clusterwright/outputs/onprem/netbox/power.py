@@ -16,13 +16,29 @@ PORT_COLUMNS = ("device", "name", "maximum_draw")
 OUTLET_COLUMNS = ("device", "name", "power_port", "feed_leg")
 PANEL_COLUMNS = ("site", "name")
 FEED_COLUMNS = (
-    "site", "power_panel", "rack", "name", "status", "type", "supply", "phase", "voltage", "amperage",
+    "site",
+    "power_panel",
+    "rack",
+    "name",
+    "status",
+    "type",
+    "supply",
+    "phase",
+    "voltage",
+    "amperage",
     "max_utilization",
-)  # fmt: skip
+)
 #: Columns of cables that end at a feed; the import form takes them from the version on that has `side_a_power_panel`.
 FEED_CABLE_COLUMNS = (
-    "side_a_power_panel", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name", "type", "status",
-)  # fmt: skip
+    "side_a_power_panel",
+    "side_a_type",
+    "side_a_name",
+    "side_b_device",
+    "side_b_type",
+    "side_b_name",
+    "type",
+    "status",
+)
 #: The power port of a strip towards its feed.
 INLET = "inlet"
 

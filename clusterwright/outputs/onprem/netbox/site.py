@@ -35,8 +35,18 @@ from clusterwright.outputs.tables import csv_text
 SITE = "planned"
 #: Makers whose name starts the names of their products; everything else is entered as Generic.
 _MAKERS = (
-    "NVIDIA", "AMD", "Intel", "Supermicro", "VAST", "DDN", "IBM", "NetApp", "Pure Storage", "Raritan", "Legrand",
-)  # fmt: skip
+    "NVIDIA",
+    "AMD",
+    "Intel",
+    "Supermicro",
+    "VAST",
+    "DDN",
+    "IBM",
+    "NetApp",
+    "Pure Storage",
+    "Raritan",
+    "Legrand",
+)
 _ROLE_COLOURS = {
     "compute": "4caf50",
     "network": "2196f3",
@@ -59,9 +69,19 @@ _CABLE_TYPES = {
 }
 
 _CABLE_COLUMNS = (
-    "side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name", "type", "status",
-    "label", "color", "length", "length_unit",
-)  # fmt: skip
+    "side_a_device",
+    "side_a_type",
+    "side_a_name",
+    "side_b_device",
+    "side_b_type",
+    "side_b_name",
+    "type",
+    "status",
+    "label",
+    "color",
+    "length",
+    "length_unit",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

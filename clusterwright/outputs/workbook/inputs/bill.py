@@ -13,9 +13,21 @@ from clusterwright.tco.ledger.priced_lines import is_by_term
 from clusterwright.tco.terms.records import PricedLine
 
 _COLUMNS = (
-    "target", "item", "category", "quantity", "unit", "charge", "paid", "USD per unit", "USD per period", "basis",
-    "in force from", "age, days", "source", "how the quantity was found",
-)  # fmt: skip
+    "target",
+    "item",
+    "category",
+    "quantity",
+    "unit",
+    "charge",
+    "paid",
+    "USD per unit",
+    "USD per period",
+    "basis",
+    "in force from",
+    "age, days",
+    "source",
+    "how the quantity was found",
+)
 _AFTER_NUMBERS = (4, 9)
 _AGE_DAYS = 11
 _NUMBERS = (3, 7, 8)
@@ -128,10 +140,17 @@ def _write(work: Workbook, row: int, entry: tuple[str, PricedLine], terms: Terms
     when_paid = paid(line, terms)
     found = BillRow(label=label, category=line.line.category, charge=line.line.charge, paid=when_paid, usd=None)
     texts = {
-        0: label, 1: line.line.item, 2: line.line.category, 4: line.line.unit, 5: line.line.charge, 6: when_paid,
-        9: line.basis, 10: line.price_date, 13: line.line.note,
+        0: label,
+        1: line.line.item,
+        2: line.line.category,
+        4: line.line.unit,
+        5: line.line.charge,
+        6: when_paid,
+        9: line.basis,
+        10: line.price_date,
+        13: line.line.note,
         12: line.source + (f": {line.note}" if line.note else ""),
-    }  # fmt: skip
+    }
     for column, text in texts.items():
         page.text(row, column, text, "text" if column in _AFTER_NUMBERS else None)
     age = age_days(line, dt.date.fromisoformat(work.plan.as_of))

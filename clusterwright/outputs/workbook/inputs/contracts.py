@@ -13,9 +13,14 @@ from clusterwright.tco.terms.records import Candidate
 
 _FIRST = 4
 _CONTRACTS = (
-    "where and how", "discount", "paid in advance", "term, months", "what the end cuts off", "committed, USD a year",
+    "where and how",
+    "discount",
+    "paid in advance",
+    "term, months",
+    "what the end cuts off",
+    "committed, USD a year",
     "source",
-)  # fmt: skip
+)
 _TIERS = ("provider", "what", "unit", "from", "USD per unit, or share", "more than the tier before", "least, USD")
 _CHARGES = ("provider", "what", "unit", "amount a month", "USD a month")
 REST = ("credited", "paid")
@@ -93,13 +98,17 @@ def write_contracts(work: Workbook, options: dict[str, Candidate]) -> dict[str, 
     for key, entry in options.items():
         terms = paid.get(key, Terms())
         found[key] = Terms(
-            discount=terms.discount, categories=terms.categories, ahead=terms.ahead, months=terms.months,
-            rest=terms.rest, committed=terms.committed,
+            discount=terms.discount,
+            categories=terms.categories,
+            ahead=terms.ahead,
+            months=terms.months,
+            rest=terms.rest,
+            committed=terms.committed,
             charges=tuple(charges[entry.target, charge.item] for charge in entry.charges if not charge.once),
             once=tuple(charges[entry.target, charge.item] for charge in entry.charges if charge.once),
             lost=work.names["goodput_loss"] if entry.surcharges else None,
             support=support.get(entry.target) if entry.support is not None else None,
-        )  # fmt: skip
+        )
     return found
 
 

@@ -54,8 +54,11 @@ def write_resale(page: Page, row: int, curve: ResaleCurve) -> Resale:
 def _decay(page: Page, row: int, curve: ResaleCurve) -> Resale:
     assert curve.decay_per_year is not None  # noqa: S101 - the caller has looked
     page.text(row, 0, "Resale by age: exp(-decay x years), and what is left at each successor", "bold")
-    rows = (("decay a year", curve.decay_per_year.base), ("left at each successor", curve.step),
-            ("months between successors, 0: none", curve.step_months or 0.0))  # fmt: skip
+    rows = (
+        ("decay a year", curve.decay_per_year.base),
+        ("left at each successor", curve.step),
+        ("months between successors, 0: none", curve.step_months or 0.0),
+    )
     cells = []
     for place, (title, value) in enumerate(rows, start=row + 1):
         page.text(place, 0, title)

@@ -110,28 +110,43 @@ def _economics(work: Workbook) -> list[Input]:
     runs /= mean_work(work)
     days = economics.utilisation * economics.horizon_months * economics.hours_per_month / (runs * 24)
     pace = pace_of(work)
-    grown = [
-        Input(name=_PACE[0], value=pace.growth_per_year, unit="share by which each year has more work"),
-        Input(name=_PACE[1], value=pace.refresh_months or 0.0, unit="whole months", reason="0: nothing is replaced"),
-        Input(name=_PACE[2], value=pace.price_change_per_year, unit="of the price of equipment, per year"),
-    ] if staged(work) else []  # fmt: skip
+    grown = (
+        [
+            Input(name=_PACE[0], value=pace.growth_per_year, unit="share by which each year has more work"),
+            Input(
+                name=_PACE[1], value=pace.refresh_months or 0.0, unit="whole months", reason="0: nothing is replaced"
+            ),
+            Input(name=_PACE[2], value=pace.price_change_per_year, unit="of the price of equipment, per year"),
+        ]
+        if staged(work)
+        else []
+    )
     return [
         Input(name="horizon_months", value=economics.horizon_months, unit="months"),
         Input(
-            name="hours_per_month", value=economics.hours_per_month, unit="hours", reason="8,760 hours a year",
+            name="hours_per_month",
+            value=economics.hours_per_month,
+            unit="hours",
+            reason="8,760 hours a year",
             source="",
         ),
         Input(name="utilisation", value=economics.utilisation, unit="share of the horizon"),
         Input(name="discount_rate", value=economics.discount_rate, unit="per year"),
         Input(
-            name="reference_days", value=days, unit="days",
-            reason=f"{unit.name} that the number of {unit.plural} is counted with", source="plan",
+            name="reference_days",
+            value=days,
+            unit="days",
+            reason=f"{unit.name} that the number of {unit.plural} is counted with",
+            source="plan",
         ),
         *_currency(work),
         *grown,
-        *([Input(name="building_life_years", value=work.plan.tco.owner.building_life / _YEAR_S, unit="years")]
-          if work.plan.tco.owner.building_usd_per_kw is not None else []),
-    ]  # fmt: skip
+        *(
+            [Input(name="building_life_years", value=work.plan.tco.owner.building_life / _YEAR_S, unit="years")]
+            if work.plan.tco.owner.building_usd_per_kw is not None
+            else []
+        ),
+    ]
 
 
 def _currency(work: Workbook) -> list[Input]:
@@ -142,22 +157,30 @@ def _currency(work: Workbook) -> list[Input]:
     return [
         Input(name="shown_in", value=told.code, unit=f"{told.code} or USD", reason="of the sheets before this one"),
         Input(
-            name=f"usd_per_{told.code.lower()}", value=told.usd, unit=f"USD for one {told.code}", source=told.source,
+            name=f"usd_per_{told.code.lower()}",
+            value=told.usd,
+            unit=f"USD for one {told.code}",
+            source=told.source,
             date=told.day,
         ),
         Input(name="usd_per_shown", value=told.usd, unit="USD for one unit of what is shown"),
-    ]  # fmt: skip
+    ]
 
 
 def _parameters(work: Workbook) -> list[Input]:
     return [
         Input(
-            name=entry.key, value=entry.value, unit=entry.unit, basis=entry.basis, reason=entry.reason,
-            source=entry.source, date=entry.date,
+            name=entry.key,
+            value=entry.value,
+            unit=entry.unit,
+            basis=entry.basis,
+            reason=entry.reason,
+            source=entry.source,
+            date=entry.date,
         )
         for entry in work.plan.parameters
         if entry.key not in _PACE
-    ]  # fmt: skip
+    ]
 
 
 def _finance(work: Workbook) -> list[Input]:
@@ -234,10 +257,19 @@ def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
     for name, (least, most, message) in limits.items():
         if name in rows:
             page.sheet.data_validation(
-                rows[name], 1, rows[name], 1,
-                {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most,
-                 "error_title": name.replace("_", " "), "error_message": message},
-            )  # fmt: skip
+                rows[name],
+                1,
+                rows[name],
+                1,
+                {
+                    "validate": "decimal",
+                    "criteria": "between",
+                    "minimum": least,
+                    "maximum": most,
+                    "error_title": name.replace("_", " "),
+                    "error_message": message,
+                },
+            )
     if work.currency is not None:
         row = rows["shown_in"]
         page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": [work.currency.code, "USD"]})

@@ -29,12 +29,19 @@ BASE_STAGES = "Stages of a base"
 _YEAR = 12
 _ROUNDING = 1e-9
 _TITLES: Mapping[str, str] = {
-    "work": "work, of the first year's", "held": "capacity at the end of the month", "lot": "capacity bought",
-    "price": "price of equipment, of the first's", "bought": "bought, of the first purchase's price",
-    "leaves": "leaves in month", "worth": "sold then, of the price times the resale at the end",
-    "added": "capacity added", "removed": "capacity taken out", "removed_bought": "its purchase price",
-    "sold": "sold, of the price times that resale", "books": "equipment in use, of the first price",
-}  # fmt: skip
+    "work": "work, of the first year's",
+    "held": "capacity at the end of the month",
+    "lot": "capacity bought",
+    "price": "price of equipment, of the first's",
+    "bought": "bought, of the first purchase's price",
+    "leaves": "leaves in month",
+    "worth": "sold then, of the price times the resale at the end",
+    "added": "capacity added",
+    "removed": "capacity taken out",
+    "removed_bought": "its purchase price",
+    "sold": "sold, of the price times that resale",
+    "books": "equipment in use, of the first price",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,9 +87,13 @@ def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure], *
     horizon, refresh = names["horizon_months"], names["refresh_months"]
     busy, nodes = owner
     reference = reference_age(names, resale, given=work.plan.tco.owner.resale_fraction is not None)
-    facts = (("mean work over the horizon", figure(0.0)), ("busy share of the first year", busy),
-             ("nodes of the first purchase", nodes), ("age that resale is told of, months", reference),
-             ("resale at that age", resale(reference)))  # fmt: skip
+    facts = (
+        ("mean work over the horizon", figure(0.0)),
+        ("busy share of the first year", busy),
+        ("nodes of the first purchase", nodes),
+        ("age that resale is told of, months", reference),
+        ("resale at that age", resale(reference)),
+    )
     cells = [page.put(row, 1, value, "number") for row, (_, value) in enumerate(facts[1:], start=3)]
     for row, (title, _) in enumerate(facts, start=2):
         page.text(row, 0, title)

@@ -25,9 +25,13 @@ def rent_of(work: Workbook, rents: Rents, cost: CandidateCost, busy: Figure) -> 
         busy: share of the first year's hours at work.
     """
     case = Case(
-        work=work, bill=rents.bill, key=bill_label(work, cost), busy=busy, terms=rents.terms.get(cost.key, Terms()),
+        work=work,
+        bill=rents.bill,
+        key=bill_label(work, cost),
+        busy=busy,
+        terms=rents.terms.get(cost.key, Terms()),
         done=rents.stages.factors["work"] if rents.stages else None,
-    )  # fmt: skip
+    )
     if cost.key in rents.terms:
         return under_contract(case)
     found: dict[Class, Rows] = {}
@@ -46,10 +50,14 @@ def rent_of(work: Workbook, rents: Rents, cost: CandidateCost, busy: Figure) -> 
 
 _FIRST = 6  # row of month 0
 _TITLES: Mapping[Class, str] = {
-    "used": "running costs by use, USD", "committed": "committed nodes, USD", "standing": "rent of what stands, USD",
-    "kept": "other running costs, USD", "bought": "bought, USD", "sold": "sold, USD",
+    "used": "running costs by use, USD",
+    "committed": "committed nodes, USD",
+    "standing": "rent of what stands, USD",
+    "kept": "other running costs, USD",
+    "bought": "bought, USD",
+    "sold": "sold, USD",
     "financed": "borrowed (negative) and paid back, USD",
-}  # fmt: skip
+}
 
 
 def write_calendar(work: Workbook) -> None:
@@ -134,9 +142,16 @@ def _one(work: Workbook, rents: Rents, known: CashSheet | Mixed | None, cost: Ca
         for place, kind in enumerate(kinds)
     }
     return Flows(
-        key=cost.key, label=label_of(cost.key), cost=cost, amounts=amounts, days=days, gpus=gpus, busy=busy,
-        assets=known.assets if known else {}, following=rented.following if rented else None,
-    )  # fmt: skip
+        key=cost.key,
+        label=label_of(cost.key),
+        cost=cost,
+        amounts=amounts,
+        days=days,
+        gpus=gpus,
+        busy=busy,
+        assets=known.assets if known else {},
+        following=rented.following if rented else None,
+    )
 
 
 def _facts(

@@ -181,10 +181,17 @@ def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, F
     names, unit = work.names, work.plan.workload.unit
     hours = names["horizon_months"] * names["hours_per_month"]
     for row, title in enumerate(
-        ("GPUs", "IT power at nameplate, W", f"days of {unit.each}", "busy share of the horizon",
-         f"{unit.name}'s share of hours worked", f"{unit.name}'s share of the horizon", "servers"),
+        (
+            "GPUs",
+            "IT power at nameplate, W",
+            f"days of {unit.each}",
+            "busy share of the horizon",
+            f"{unit.name}'s share of hours worked",
+            f"{unit.name}'s share of the horizon",
+            "servers",
+        ),
         start=2,
-    ):  # fmt: skip
+    ):
         page.text(row, 0, title)
     mean = names.get("mean_work", figure(1.0))
     days = page.number(4, 1, option.calendar_days, "input")

@@ -18,11 +18,18 @@ from clusterwright.tco.terms.owner_costs import OwnerCost, owner_costs
 _UNITS = {"equipment_usd": "usd", "cluster": "cluster"}
 #: Which factor of the stages a cost is multiplied with: by when it is paid and what it is counted by.
 _STAGED = {
-    ("start", "usd"): "bought", ("start", "capacity"): "added", ("sale", "usd"): "sold",
-    ("sale", "capacity"): "removed", ("end", "usd"): "removed_bought", ("end", "capacity"): "removed",
-    ("close", "usd"): "removed_bought", ("close", "capacity"): "removed", ("month", "usd"): "equipment",
-    ("month", "capacity"): "capacity", ("month", "work"): "work",
-}  # fmt: skip
+    ("start", "usd"): "bought",
+    ("start", "capacity"): "added",
+    ("sale", "usd"): "sold",
+    ("sale", "capacity"): "removed",
+    ("end", "usd"): "removed_bought",
+    ("end", "capacity"): "removed",
+    ("close", "usd"): "removed_bought",
+    ("close", "capacity"): "removed",
+    ("month", "usd"): "equipment",
+    ("month", "capacity"): "capacity",
+    ("month", "work"): "work",
+}
 
 
 #: What is written off like the rest, and replaced like it.
@@ -139,10 +146,14 @@ def _owner_column(work: Workbook, facts: Mapping[str, Figure], item: str, group:
         )
     first = group[0]
     kind: Class = (
-        "sold" if first.category == "resale"
-        else "bought" if first.capex_or_opex == "capex"
-        else "used" if first.fixed_or_variable == "variable" else "kept"
-    )  # fmt: skip
+        "sold"
+        if first.category == "resale"
+        else "bought"
+        if first.capex_or_opex == "capex"
+        else "used"
+        if first.fixed_or_variable == "variable"
+        else "kept"
+    )
     return Formula(title=item, kind=kind, parts=tuple(parts), asset=asset_of(work, first.category))
 
 

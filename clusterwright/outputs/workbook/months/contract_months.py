@@ -30,13 +30,20 @@ _FIRST = 4
 _YEAR = 12
 #: What is by month on the sheet; only what an option has is written.
 _NODES, _USED, _COMMITTED, _CREDITED, _STANDING_NODES, _STANDING = (
-    "GPU nodes by use, USD", "other by use, USD", "committed nodes, USD", "credited at the end, USD",
-    "standing compute, USD", "other standing, USD",
-)  # fmt: skip
+    "GPU nodes by use, USD",
+    "other by use, USD",
+    "committed nodes, USD",
+    "credited at the end, USD",
+    "standing compute, USD",
+    "other standing, USD",
+)
 _LOTS, _COUNTED = "nodes committed to, of the bill's", "counts for the commitment, USD"
 _CHARGES, _SPENT, _SUPPORT, _SHORT = (
-    "charges, USD", "rent and charges, USD", "plan of support, of these", "commitment not spent, USD",
-)  # fmt: skip
+    "charges, USD",
+    "rent and charges, USD",
+    "plan of support, of these",
+    "commitment not spent, USD",
+)
 #: GPU nodes and what else is of the category compute: what a loss of work is a share of.
 _COMPUTE = (_NODES, _COMMITTED, _STANDING_NODES)
 
@@ -45,9 +52,10 @@ def write_contract_calendar(work: Workbook, stages: Stages | None) -> None:
     """Write the months of the sheet Contracts by month, and the work done in each."""
     page = work.page("Contracts by month")
     page.title(
-        "Contracts by month", "What is paid in advance, by the month, at the end, and beside the bill; months as on "
-        "Cash by option, which adds lost work and the plan of support to each part."
-    )  # fmt: skip
+        "Contracts by month",
+        "What is paid in advance, by the month, at the end, and beside the bill; months as on "
+        "Cash by option, which adds lost work and the plan of support to each part.",
+    )
     page.widths(9, 11)
     page.sheet.freeze_panes(_FIRST, 2)
     page.sheet.repeat_columns(0)
@@ -172,8 +180,11 @@ def _counted(case: Case, row: int) -> Figure:
     parts = [*case.terms.charges]
     working = case.busy * case.work_in(max(0, row - 1))
     for paid, factor in (
-        ("while working", working), ("booked", working), ("committed", case.held(row)), ("always", figure(1.0)),
-    ):  # fmt: skip
+        ("while working", working),
+        ("booked", working),
+        ("committed", case.held(row)),
+        ("always", figure(1.0)),
+    ):
         usd = case.usd_per_month(paid, "")
         parts += [] if usd is None else [usd * factor]
     return added(parts) * case.work.lengths[row]

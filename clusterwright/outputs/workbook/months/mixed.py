@@ -35,13 +35,23 @@ from clusterwright.tco.renting.mixes import Mix
 
 _TOP = 4
 _FACTS = (
-    "mix", "nodes owned", "of nodes", "share owned", "share of the time that these may work",
-    "work they can do, of the first year's", "of the work of the horizon",
-)  # fmt: skip
+    "mix",
+    "nodes owned",
+    "of nodes",
+    "share owned",
+    "share of the time that these may work",
+    "work they can do, of the first year's",
+    "of the work of the horizon",
+)
 _FIXED, _WORK, _OWN_USED, _OWN_KEPT, _RENT_USED, _RENT_STANDING, _RENT_KEPT = _BY_MONTH = (
-    "share owned that is there", "share of the work done there", "owned, by use, USD", "owned, otherwise, USD",
-    "rented, by use, USD", "rent of what stands, USD", "rented, otherwise, USD",
-)  # fmt: skip
+    "share owned that is there",
+    "share of the work done there",
+    "owned, by use, USD",
+    "owned, otherwise, USD",
+    "rented, by use, USD",
+    "rent of what stands, USD",
+    "rented, otherwise, USD",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

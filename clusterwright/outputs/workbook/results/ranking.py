@@ -63,11 +63,12 @@ def write_ranking(
     live = _Live(work=work, sheets=sheets, options=options, units=units)
     page.title("Every way to do the work", f"{capital(rule_text(plan))}.")
     page.text(
-        _FIRST - 2, 0,
+        _FIRST - 2,
+        0,
         f"Live from Options and Unit costs. In italics: the engine's numbers as of {plan.as_of}; they follow no input, "
         "nor do the order of the rows, what is ranked, and the answers.",
         "note",
-    )  # fmt: skip
+    )
     columns = _columns(plan.workload.unit)
     page.widths(40, 10, 11, rest=18, columns=len(columns) + 2)
     page.head(_FIRST - 1, (RANKED, *columns, "answer for"))
@@ -89,9 +90,14 @@ def write_ranking(
 
 def _columns(unit: WorkUnit) -> tuple[str, ...]:
     return (
-        "nodes", f"days of {unit.each}", f"{unit.asked}, USD", f"share of {unit.each}, USD", "horizon, USD",
-        "present value, USD", "buy now, USD",
-    )  # fmt: skip
+        "nodes",
+        f"days of {unit.each}",
+        f"{unit.asked}, USD",
+        f"share of {unit.each}, USD",
+        "horizon, USD",
+        "present value, USD",
+        "buy now, USD",
+    )
 
 
 def _figures(page: Page, row: int, way: Alternative, live: Mapping[int, Figure]) -> None:
@@ -110,9 +116,16 @@ def _figures(page: Page, row: int, way: Alternative, live: Mapping[int, Figure])
 _FIRST_OPTION = 4
 #: After the name, the GPUs and the days of a unit of work.
 _COLUMNS = (
-    "busy share of the horizon", "bought, USD", "running costs by use, USD", "other running costs, USD", "resale, USD",
-    "horizon, USD", "present value, USD", "above the cheapest, USD", "cheapest in (drawn)",
-)  # fmt: skip
+    "busy share of the horizon",
+    "bought, USD",
+    "running costs by use, USD",
+    "other running costs, USD",
+    "resale, USD",
+    "horizon, USD",
+    "present value, USD",
+    "above the cheapest, USD",
+    "cheapest in (drawn)",
+)
 
 
 def write_options(work: Workbook) -> dict[str, dict[str, Figure]]:
@@ -148,10 +161,11 @@ def write_options(work: Workbook) -> dict[str, dict[str, Figure]]:
     not_live = {key: usd for key, usd in work.not_live.items() if key in work.flows}
     for row, (key, usd) in enumerate(not_live.items(), start=_FIRST_OPTION + len(cells) + 1):
         page.text(
-            row, 0,
+            row,
+            0,
             f"{work.flows[key].label}: {usd:,.2f} USD are numbers of the engine and follow no input.",
             "note",
-        )  # fmt: skip
+        )
     return found
 
 

@@ -63,11 +63,19 @@ def _last(cells: Span, test: str, chosen: Callable[[float], bool]) -> Figure:
 
 _FIRST = 4
 _COLUMNS = (
-    "owning against", "present value saved, USD", "internal rate of return a year", "changes of sign",
-    "money back, month", "money back discounted, month", "breakeven, month (resale left out)", "breakeven utilisation",
-    "breakeven node price, of the price counted", "price counted, USD per GPU-hour",
-    "breakeven price, USD per GPU-hour", "reason where there is none",
-)  # fmt: skip
+    "owning against",
+    "present value saved, USD",
+    "internal rate of return a year",
+    "changes of sign",
+    "money back, month",
+    "money back discounted, month",
+    "breakeven, month (resale left out)",
+    "breakeven utilisation",
+    "breakeven node price, of the price counted",
+    "price counted, USD per GPU-hour",
+    "breakeven price, USD per GPU-hour",
+    "reason where there is none",
+)
 _BY_MONTH = (
     "saved, USD",
     "saved so far, USD",
@@ -116,10 +124,17 @@ def write_returns(work: Workbook, bill: Bill) -> dict[str, dict[str, Figure]]:
 
 
 _STYLES = {
-    "npv": "usd", "irr": "share_2", "changes": "count", "payback": "month", "discounted_payback": "month",
-    "breakeven_months": "month", "utilisation": "share_2", "price_share": "share_2", "price": "unit_usd",
+    "npv": "usd",
+    "irr": "share_2",
+    "changes": "count",
+    "payback": "month",
+    "discounted_payback": "month",
+    "breakeven_months": "month",
+    "utilisation": "share_2",
+    "price_share": "share_2",
+    "price": "unit_usd",
     "breakeven_price": "unit_usd",
-}  # fmt: skip
+}
 
 
 def _by_month(work: Workbook, page: Page, own: Flows, flows: Flows, column: int) -> dict[str, Span]:

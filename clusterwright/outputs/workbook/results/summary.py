@@ -60,9 +60,18 @@ def write_summary(
     page, plan = work.page("Summary"), work.plan
     unit, kind = plan.workload.unit, outputs_of(plan)
     columns = (
-        "where", "cluster", kind.arrangement_title, "calendar days", f"{unit.asked}, USD", f"share of {unit.each}, USD",
-        "horizon, USD", "present value, USD", "buy now, USD", "USD per GPU-hour", "priced from documents",
-    )  # fmt: skip
+        "where",
+        "cluster",
+        kind.arrangement_title,
+        "calendar days",
+        f"{unit.asked}, USD",
+        f"share of {unit.each}, USD",
+        "horizon, USD",
+        "present value, USD",
+        "buy now, USD",
+        "USD per GPU-hour",
+        "priced from documents",
+    )
     page.widths(16, 34, 42, rest=16, columns=len(columns))
     page.sheet.freeze_panes(_FIRST, 1)
     page.text(0, 0, plan.name, "title")

@@ -99,10 +99,11 @@ def write_uncertainty(work: Workbook) -> None:
         return
     row += 2
     page.text(
-        row, 0,
+        row,
+        0,
         f"What {owning_text(found)} saves against {label_of(found.compared_with)} with one input at its P10 or P90",
         "bold",
-    )  # fmt: skip
+    )
     page.head(
         row + 1, ("input", "at its P10, USD", "at its P90, USD", "P10 less base, USD", "P90 less base, USD", "source")
     )
@@ -195,10 +196,11 @@ def write_heat_map(work: Workbook) -> dict[tuple[float, float], Figure]:
     last = (_FIRST + len(used) - 1, 1 + len(HEAT_FACTORS))
     if fixed:
         page.text(
-            last[0] + 2, 0,
+            last[0] + 2,
+            0,
             "In italics: numbers of the engine, which follow no input: at that utilisation other nodes are bought or "
             "committed to while the work grows.",
             "note",
-        )  # fmt: skip
+        )
     page.sheet.conditional_format(_FIRST, 2, *last, {"type": "3_color_scale"} | _PALE)
     return found

@@ -141,8 +141,9 @@ def write_books(work: Workbook, key: str, bought: Mapping[Asset, Rows], shares: 
     for place, (asset, paid) in enumerate(bought.items()):
         at = column + 3 * place
         page.widths_at(at, 17.0, 17.0, 17.0)
-        page.head(_FIRST - 1, [f"{asset.text}: {what}, USD" for what in ("bought", "written off", "left")], texts=0,
-                  column=at)  # fmt: skip
+        page.head(
+            _FIRST - 1, [f"{asset.text}: {what}, USD" for what in ("bought", "written off", "left")], texts=0, column=at
+        )
         found.append(_class_books(work, page, at, paid, (asset, shares[asset])))
     rows = range(work.rows)
     return Books(

@@ -21,9 +21,13 @@ from clusterwright.outputs.workbook.writing.shared import Workbook
 _FIRST = 4
 _KINDS = ("cash", "loan", "operating lease", "finance lease")
 _ROWS = (
-    "financed, USD", "payment a month, USD", "interest over the horizon, USD", "liability at the start, USD",
-    "present value after tax, USD", "more than cash, USD",
-)  # fmt: skip
+    "financed, USD",
+    "payment a month, USD",
+    "interest over the horizon, USD",
+    "liability at the start, USD",
+    "present value after tax, USD",
+    "more than cash, USD",
+)
 _LOAN = ("payment, USD", "interest, USD", "paid back, USD", "owed, USD", "cash after tax, USD")
 _LEASE = (
     "payment, USD",
@@ -83,18 +87,27 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed]) -> dict[str, dict[s
     values = {
         "cash": (figure(0.0), figure(0.0), figure(0.0), figure(0.0), worth),
         "loan": (
-            principal, loan.monthly, loan.interest, principal,
+            principal,
+            loan.monthly,
+            loan.interest,
+            principal,
             worth - principal + product_sum(span(loan.cash[0]), factors),
         ),
         "operating lease": (
-            cost, leased.monthly, leased.interest, cost - residual * (1.0 + rate) ** -months,
+            cost,
+            leased.monthly,
+            leased.interest,
+            cost - residual * (1.0 + rate) ** -months,
             worth - capital + product_sum(span(leased.cash[0]), factors),
         ),
         "finance lease": (
-            cost, leased.monthly, leased.interest, cost,
+            cost,
+            leased.monthly,
+            leased.interest,
+            cost,
             worth - purchase + product_sum(span(leased.cash[1]), factors),
         ),
-    }  # fmt: skip
+    }
     found: dict[str, dict[str, Figure]] = {}
     for column, (kind, figures) in enumerate(values.items(), start=1):
         cells = [page.put(row, column, usd) for row, usd in enumerate(figures, start=4)]

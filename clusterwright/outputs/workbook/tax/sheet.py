@@ -28,16 +28,26 @@ from clusterwright.outputs.workbook.writing.shared import CAPITAL, RUNNING, Flow
 _FIRST = 4
 _SCHEDULE = ("year after the purchase", "written off, USD", "book value after it, USD", "tax it saves, USD")
 _OPTIONS = (
-    "where and how", "before tax, USD", "present value before tax, USD", "tax on running costs, USD",
-    "tax on writing off and sale, USD", "after tax, USD", "present value after tax, USD", "most cash out, USD",
-)  # fmt: skip
+    "where and how",
+    "before tax, USD",
+    "present value before tax, USD",
+    "tax on running costs, USD",
+    "tax on writing off and sale, USD",
+    "after tax, USD",
+    "present value after tax, USD",
+    "most cash out, USD",
+)
 
 
 #: Columns by month: of every option, and after the first of them those of one that buys.
 _PAID = ("running costs, USD", "cash after tax, USD", "so far, USD")
 _CAPITAL = (
-    "bought, USD", "sold, USD", "written off, USD", "book value of what leaves, USD", "tax of the capital, USD",
-)  # fmt: skip
+    "bought, USD",
+    "sold, USD",
+    "written off, USD",
+    "book value of what leaves, USD",
+    "tax of the capital, USD",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -197,8 +197,9 @@ def remainder(of: Figure, by: Figure) -> Figure:
 
 def when(condition: Figure, then: Operand | str, otherwise: Operand | str) -> Figure:
     """Return IF; texts stand for themselves."""
-    branches = [Figure(f'"{branch}"', branch) if isinstance(branch, str) else figure(branch)
-                for branch in (then, otherwise)]  # fmt: skip
+    branches = [
+        Figure(f'"{branch}"', branch) if isinstance(branch, str) else figure(branch) for branch in (then, otherwise)
+    ]
     chosen = None if condition.value is None else branches[0 if condition.value else 1].value
     return Figure(f"IF({condition.text},{branches[0].text},{branches[1].text})", chosen)
 

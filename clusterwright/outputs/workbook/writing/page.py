@@ -160,10 +160,32 @@ def _letters(column: int) -> str:
 
 
 #: What our formulas call, all of it known to Excel 2007; a formula with any other function takes XlsxWriter's way.
-FUNCTIONS = frozenset({
-    "ABS", "AND", "COUNTIF", "EXP", "IF", "IFERROR", "INDEX", "INT", "IPMT", "IRR", "MATCH", "MAX", "MIN", "MOD", "OR",
-    "PMT", "ROUND", "ROUNDUP", "ROW", "SUM", "SUMIFS", "SUMPRODUCT",
-})  # fmt: skip
+FUNCTIONS = frozenset(
+    {
+        "ABS",
+        "AND",
+        "COUNTIF",
+        "EXP",
+        "IF",
+        "IFERROR",
+        "INDEX",
+        "INT",
+        "IPMT",
+        "IRR",
+        "MATCH",
+        "MAX",
+        "MIN",
+        "MOD",
+        "OR",
+        "PMT",
+        "ROUND",
+        "ROUNDUP",
+        "ROW",
+        "SUM",
+        "SUMIFS",
+        "SUMPRODUCT",
+    }
+)
 _CALLED = re.compile(r"([A-Za-z][\w.]*)\(")
 
 
