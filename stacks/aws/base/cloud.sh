@@ -49,14 +49,17 @@ allow_deleting_data() {
   empty_bucket "$bucket" DeleteMarkers
 }
 
-# Deletes a thousand at a time, which is the most that S3 takes.
+# Deletes a thousand at a time, which is the most that S3 takes. It answers with success where it keeps an object, by a
+# policy or a hold: without a look at its errors the same batch would come back for ever.
 empty_bucket() {
-  local bucket=$1 kind=$2 batch
+  local bucket=$1 kind=$2 batch kept
   while true; do
     batch=$(aws_here s3api list-object-versions --bucket "$bucket" --max-items 1000 --output json \
       --query "{Objects: ${kind}[].{Key: Key, VersionId: VersionId}, Quiet: \`true\`}")
     case $batch in *'"Objects": null'* | *'"Objects": []'*) return 0 ;; esac
-    aws_here s3api delete-objects --bucket "$bucket" --delete "file://"<(printf '%s' "$batch") >/dev/null
+    kept=$(aws_here s3api delete-objects --bucket "$bucket" --delete "file://"<(printf '%s' "$batch") --output text \
+      --query 'Errors[0].[Code, Key, Message]')
+    case $kept in '' | None) ;; *) fail "S3 does not delete from bucket $bucket: $kept" ;; esac
   done
 }
 
