@@ -16,11 +16,11 @@ install_lustre() {
     case "$CLUSTER_CLOUD" in
     aws)
         add_repository lustre-client-aws "$codename"
-        install_missing "lustre-client-modules-$kernel"
+        ARCHIVE=vendor install_missing "lustre-client-modules-$kernel"
         ;;
     gcp)
         add_repository lustre-client-gcp "lustre-client-ubuntu-$codename"
-        install_missing "lustre-client-modules-$kernel" lustre-client-utils
+        ARCHIVE=vendor install_missing "lustre-client-modules-$kernel" lustre-client-utils
         ;;
     azure)
         add_repository lustre-client-azure "$codename" "/amlfs-$codename/"

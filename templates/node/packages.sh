@@ -25,17 +25,34 @@ check_pin() {
 
 version_of() { dpkg-query --show --showformat='${db:Status-Status} ${Version}' "$1" 2>/dev/null | sed -n 's/^installed //p'; }
 
-# Packages in the version of the table, or in the one that the archive has today.
+# Writes the list of Ubuntu's archive as it was at the moment of the table. Fails where a machine has no such archive: no
+# moment, another distribution, or processors whose snapshots have an address that is not known here.
+snapshot_list() {
+    local version source reference release suite
+    software ubuntu-archive
+    release="$(. /etc/os-release && printf '%s %s' "$ID" "${VERSION_CODENAME:-}")"
+    if [ -z "$version" ] || [ "${release% *}" != ubuntu ] || [ "$(dpkg --print-architecture)" != amd64 ]; then return 1; fi
+    for suite in "" -updates -security; do
+        echo "deb [signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] $source/$version ${release#* }$suite main universe"
+    done | install_text /etc/apt/gpu-cluster.list 0644
+}
+
+# Packages in the version of the table, or in the one of the archive at the table's moment; with ARCHIVE=vendor from the
+# machine's own list of archives.
 install_missing() {
-    local package wanted missing=()
+    local package wanted missing=() options=()
     for package in "$@"; do
         wanted="$(pin apt "$package")"
         [ -n "$(version_of "$package")" ] || missing+=("$package${wanted:+=$wanted}")
     done
     if [ ${#missing[@]} -gt 0 ]; then
-        apt update --quiet
-        install_packages "${missing[@]}" ||
-            fail "${missing[*]} cannot be installed; where a version has left the archive, name another in node/software.csv"
+        if [ "${ARCHIVE:-}" != vendor ] && snapshot_list; then
+            # Without cleanup the lists of the machine's own archives stay.
+            options=(-o Dir::Etc::SourceList=/etc/apt/gpu-cluster.list -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0)
+        fi
+        apt "${options[@]}" update --quiet
+        apt "${options[@]}" install --quiet --yes --no-install-recommends "${missing[@]}" ||
+            fail "${missing[*]} cannot be installed; where a version has left the archive, or the image is newer than ubuntu-archive, name another in node/software.csv"
     fi
     for package in "$@"; do check_pin apt "$package" "$(version_of "$package")"; done
 }

@@ -62,10 +62,18 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
         database: str = "",
         key: str = "",
         pins: str = "",
+        release: str = "",
+        moment: str | None = None,
     ) -> tuple[int, str, list[str], str]:
         scripts = shutil.copytree(NODE_SCRIPTS, tmp_path / "scripts", dirs_exist_ok=True)
         with (scripts / "software.csv").open("a") as table:
             table.write(pins)
+        if moment is not None:
+            table_path = scripts / "software.csv"
+            table_path.write_text(
+                re.sub(r"(?m)^ubuntu-archive,[^,]*,", f"ubuntu-archive,{moment},", table_path.read_text())
+            )
+        (tmp_path / "os-release").write_text(release or Path("/etc/os-release").read_text())
         env = tmp_path / "node.env"
         env.write_text(
             f"CLUSTER_CLOUD={cloud}\nCLUSTER_ROLE={role}\nCLUSTER_NAME=trial\n"
@@ -73,9 +81,10 @@ def install(tmp_path: Path, require_engine: Callable[..., None]) -> Callable[...
             "CLUSTER_GPUS_PER_NODE=0\nCLUSTER_FABRIC=none\nCLUSTER_CONTROLLER_ADDRESS=10.0.0.1\n"
             f"CLUSTER_REGION=us-east-1\nCLUSTER_SHARED_SOURCE={shared}\nCLUSTER_DATABASE_HOST={database}\n"
         )
-        source_list = "/etc/apt/sources.list.d/lustre-client-*.list"
+        source_list = "/etc/apt/sources.list.d/lustre-client-*.list /etc/apt/gpu-cluster.list"
         script = (
-            f"mount -t tmpfs tmpfs /etc/apt && status=0; bash {scripts}/install_packages.sh || status=$?; "
+            f"mount -t tmpfs tmpfs /etc/apt && mount --bind {tmp_path}/os-release /etc/os-release && status=0; "
+            f"bash {scripts}/install_packages.sh || status=$?; "
             f"cat {source_list} 2>/dev/null; exit $status"
         )
         # Without the host's own command line, if it has one: the stand-in says whether the machine has.
@@ -118,6 +127,76 @@ def test_only_missing_packages_are_installed(
         *BASE.split(),
         daemon,
     }
+
+
+_NOBLE = 'ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\n'
+_OPTIONS = "-o Dir::Etc::SourceList=/etc/apt/gpu-cluster.list -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0"
+
+
+def test_packages_come_from_the_archive_of_the_moment(
+    install: Callable[..., tuple[int, str, list[str], str]], tmp_path: Path
+) -> None:
+    """On Ubuntu the snapshot is the only source of an installation; a vendor's client comes from its archive."""
+    (tmp_path / "bin" / "dpkg").write_text("#!/bin/bash\necho amd64\n")
+    (tmp_path / "bin" / "dpkg").chmod(0o755)
+    status, errors, calls, source = install(
+        "gcp", shared="10.0.0.9@tcp:/fs", installed="curl gpg", release=_NOBLE, moment="20261101T000000Z"
+    )
+    assert status == 0, errors
+    missing = "ca-certificates python3 munge slurm-client mdadm xfsprogs slurmd"
+    client = f"lustre-client-modules-{KERNEL} lustre-client-utils"
+    assert calls == [
+        f"apt-get {APT} {_OPTIONS} update --quiet",
+        f"apt-get {APT} {_OPTIONS} install --quiet --yes --no-install-recommends {missing}",
+        f"apt-get {APT} update --quiet",
+        f"apt-get {APT} update --quiet",
+        f"apt-get {APT} install --quiet --yes --no-install-recommends {client}",
+        "modprobe lustre",
+    ]
+    address = "https://snapshot.ubuntu.com/ubuntu/20261101T000000Z"
+    signed = "deb [signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg]"
+    assert [line for line in source.splitlines() if "snapshot" in line] == [
+        f"{signed} {address} {suite} main universe" for suite in ("noble", "noble-updates", "noble-security")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("release", "moment", "architecture"),
+    [
+        (_NOBLE, "", "amd64"),
+        (_NOBLE, "20261101T000000Z", "arm64"),
+        ("ID=debian\nVERSION_CODENAME=bookworm\n", "20261101T000000Z", "amd64"),
+        ("ID=debian\n", "20261101T000000Z", "amd64"),
+    ],
+)
+def test_without_a_moment_packages_are_those_of_the_day(
+    install: Callable[..., tuple[int, str, list[str], str]],
+    tmp_path: Path,
+    release: str,
+    moment: str,
+    architecture: str,
+) -> None:
+    """An empty version, another distribution or other processors: the machine's own archives, as they are."""
+    (tmp_path / "bin" / "dpkg").write_text(f"#!/bin/bash\necho {architecture}\n")
+    (tmp_path / "bin" / "dpkg").chmod(0o755)
+    status, errors, calls, source = install("local", installed=BASE, release=release, moment=moment)
+    assert status == 0, errors
+    assert calls == [
+        f"apt-get {APT} update --quiet",
+        f"apt-get {APT} install --quiet --yes --no-install-recommends slurmd",
+    ]
+    assert source == ""
+
+
+def test_the_shipped_moment_is_a_snapshot_of_a_day_that_was() -> None:
+    """Named as the service names snapshots, before the day of the row, and after the first that is kept."""
+    row = next(
+        line.split(",")
+        for line in (NODE_SCRIPTS / "software.csv").read_text().splitlines()
+        if line.startswith("ubuntu")
+    )
+    assert re.fullmatch(r"20\d{6}T\d{6}Z", row[1])
+    assert "20230301" < row[1][:8] < row[4].replace("-", "")
 
 
 def test_a_version_of_the_table_is_the_one_installed(install: Callable[..., tuple[int, str, list[str], str]]) -> None:

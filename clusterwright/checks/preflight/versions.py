@@ -9,6 +9,7 @@ from clusterwright.checks.preflight.shell import Line, is_script, lines
 from clusterwright.checks.preflight.subject import Subject
 
 TABLE = "node/software.csv"
+_ARCHIVE = "ubuntu-archive"
 _ADD_ON = "aws:eks/addon:Addon"
 _MOST_SHOWN = 8
 #: Commands and arrays of scripts that name packages of the distribution, up to the end of the command.
@@ -18,6 +19,9 @@ _PACKAGES = re.compile(
 )
 #: What scripts do on one cloud alone, from the label of a `case` to its end.
 _ARM = re.compile(r"\(?((?:aws|azure|gcp|local)(?:\s*\|\s*(?:aws|azure|gcp|local))*)\)")
+#: What takes packages from the archive of the table's moment, unless it says that they are a vendor's.
+_BY_MOMENT = re.compile(r"\binstall_missing\b|\bpackages\+?=\(")
+_OF_VENDOR = re.compile(r"\bARCHIVE=vendor\b")
 _SNAP = re.compile(r"\bsnap\s+install\s+([^;&|<>)]*)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 #: What is fetched by other means, and the sign of a version in the same command.
@@ -47,6 +51,7 @@ def versions_named(subject: Subject) -> Iterator[Outcome]:
 
 def _installed(subject: Subject) -> Iterator[Outcome]:
     pinned = _pinned(subject.project.files.get(TABLE, ""))
+    moment = pinned.get(("", _ARCHIVE), "")
     floating: dict[str, None] = {}
     installed: dict[str, None] = {}
     for name, content in subject.project.files.items():
@@ -60,9 +65,10 @@ def _installed(subject: Subject) -> Iterator[Outcome]:
             arm = opened[1] if opened else "" if line.text.endswith(";;") else arm
             if line.written or (arm and subject.cloud not in arm):
                 continue
+            dated = bool(moment and _BY_MOMENT.search(line.text) and not _OF_VENDOR.search(line.text))
             for kind, package in (*_packages(line), *_snaps(line)):
                 installed[f"{package} ({kind})"] = None
-                if (kind, package) not in pinned:
+                if (kind, package) not in pinned and not (dated and kind == "apt"):
                     floating[f"{package} ({kind})"] = None
             if elsewhere := _elsewhere(line.text, pinned_later=pinned_later):
                 yield Outcome(
@@ -77,17 +83,19 @@ def _installed(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="WARN",
             message=f"{len(floating)} of {len(installed)} packages come in the version of their day: {shown}{more}",
-            fix="add the rows that a machine's boot prints (node/README.md, Versions), or take an image that has them",
+            fix="add the rows that a machine's boot prints, or a moment of Ubuntu's archive (node/README.md, Versions)",
             place=Place(file=subject.project.shown(TABLE)),
         )
     elif installed:
-        yield passed(f"{len(installed)} packages in {TABLE}")
+        of = f", or of Ubuntu's archive of {moment}" if moment else ""
+        yield passed(f"{len(installed)} packages in {TABLE}{of}")
 
 
-def _pinned(table: str) -> set[tuple[str, str]]:
-    """Return kind and name of the packages that the table has a version of."""
+def _pinned(table: str) -> dict[tuple[str, str], str]:
+    """Return the versions of the table by kind and name of the package; the archive's moment has no kind."""
     return {
-        (row.get("source") or "", row.get("name") or "")
+        ("" if row.get("name") == _ARCHIVE else row.get("source") or "", row.get("name") or ""): row.get("version")
+        or ""
         for row in csv.DictReader(table.splitlines())
         if row.get("version")
     }

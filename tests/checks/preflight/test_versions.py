@@ -37,6 +37,10 @@ def edit(cloud: str = "aws", scheduler: str = "slurm", **changes: object) -> Edi
     return Edit(name="versions", cloud=cloud, scheduler=scheduler, **changes)  # type: ignore[arg-type]
 
 
+#: The archive of the day, as where machines reach no snapshot.
+_OF_THE_DAY = {"file": "node/software.csv", "regex": r"(?m)^ubuntu-archive,[^,]*,(.*)$"}
+
+
 @pytest.mark.parametrize(
     ("cloud", "named", "other"), [("aws", "aws-cli (snap)", "lustre-client-utils"), ("gcp", "lustre-client", "snap")]
 )
@@ -44,14 +48,33 @@ def test_packages_of_this_cloud_are_counted(
     versions: Callable[..., list[tuple[str, str]]], cloud: str, named: str, other: str
 ) -> None:
     """A row of the table takes a package from the list; what another cloud's machines install is none of this one's."""
-    ((status, found),) = versions(cloud=cloud)
+    ((status, found),) = versions(edit(cloud, **_OF_THE_DAY, new=r"ubuntu-archive,,\1"), cloud=cloud)
     assert status == "WARN"
     names = ("curl", "ca-certificates", "gpg", "python3", "munge", "slurm-client", "mdadm", "xfsprogs")
-    rows = "".join(f"{name},1.0,apt,,2026-11-22,ours\n" for name in names)
-    ((_, fewer),) = versions(edit(cloud, file="node/software.csv", append=rows), cloud=cloud)
+    rows = "".join(f"\n{name},1.0,apt,,2026-11-22,ours" for name in names)
+    ((_, fewer),) = versions(edit(cloud, **_OF_THE_DAY, new=rf"ubuntu-archive,,\1{rows}"), cloud=cloud)
     assert int(found.split()[0]) - int(fewer.split()[0]) == len(names)
     assert named in fewer
     assert other not in fewer
+
+
+@pytest.mark.parametrize(
+    ("cloud", "left"), [("aws", ["aws-cli (snap)"]), ("azure", []), ("gcp", ["lustre-client-utils (apt)"])]
+)
+def test_packages_of_a_moment_are_named(
+    versions: Callable[..., list[tuple[str, str]]], cloud: str, left: list[str]
+) -> None:
+    """As delivered the archive's moment names what comes from Ubuntu, and no package of a vendor's archive or snap."""
+    ((status, found),) = versions(cloud=cloud)
+    assert status == ("WARN" if left else "PASS")
+    if left:
+        assert found.split(" ")[0] == str(len(left))
+        assert found.endswith(": " + ", ".join(left))
+    else:
+        assert "Ubuntu's archive of 20" in found
+    # A command past the scripts' own way reads the archive of the day.
+    ((_, more),) = versions(edit(cloud, file=SCRIPT, append="apt-get install --yes htop\n"), cloud=cloud)
+    assert "htop (apt)" in more
 
 
 @pytest.mark.parametrize(
