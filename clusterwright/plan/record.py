@@ -16,7 +16,15 @@ from clusterwright.plan.basis import Basis
 from clusterwright.plan.booking import Booked
 from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.sizing.records.job import ComputeTime, Layout, MemoryPerGpu, OffloadNeed, StageMemory, StepTime
+from clusterwright.sizing.records.job import (
+    ComputeTime,
+    FasterLayout,
+    Layout,
+    MemoryPerGpu,
+    OffloadNeed,
+    StageMemory,
+    StepTime,
+)
 from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.sizing.records.run import Goodput, StorageNeed
 from clusterwright.sizing.training.traffic import Traffic
@@ -405,6 +413,7 @@ class TrainingOption(Option):
         data: what is read and prepared, and how long training waits for it.
         offload: what lies outside the accelerators, None for nothing.
         compute: what `step.compute_s` is made of, and the dense peak behind `mfu`; None in plans of older versions.
+        faster: the fastest layout, where another one is taken; None where the layout is the fastest.
     """
 
     own_figures: ClassVar[tuple[tuple[str, str], ...]] = (("mfu", "share"),)
@@ -426,6 +435,7 @@ class TrainingOption(Option):
     fit_probability: float | None = None
     memory_confidence: float | None = None
     memory_margin: float = 1.0
+    faster: FasterLayout | None = None
 
     @property
     def key_figures(self) -> tuple[tuple[str, str], ...]:

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Identifier, Section
-from clusterwright.blueprint.quantities import Count
+from clusterwright.blueprint.quantities import Count, Fraction
 from clusterwright.blueprint.sizes import MustBe
 from clusterwright.catalog.precisions import Precision
 
@@ -103,6 +103,10 @@ class Parallelism(Section):
     expert_imbalance: Annotated[float, Field(ge=1, le=64)] = Field(
         1.25,
         description="tokens that the fullest GPU's experts get over the mean, an assumption; 1 if balance is forced",
+    )
+    tolerance: Annotated[Fraction, Field(ge=0, le=0.1)] = Field(
+        0.0,
+        description="calendar time given up for a layout of usual sizes that recomputes fewer layers, for example 2 %",
     )
 
     @model_validator(mode="after")

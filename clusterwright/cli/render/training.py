@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from clusterwright.plan.record import Option, TrainingOption, training_option
-from clusterwright.plan.text.words import fit_text, layout_text, offload_text
+from clusterwright.plan.text.words import choice_text, fit_text, layout_text, offload_text
 from clusterwright.units import percent
 
 _BAR = 24
@@ -14,7 +14,7 @@ def training_details(option: Option) -> Sequence[tuple[str, Sequence[str]]]:
     """Return layout, memory and limits of a cluster that trains, each with its title."""
     shown = training_option(option)
     return (
-        ("Layout", (layout_text(shown.layout),)),
+        ("Layout", tuple(line for line in (layout_text(shown.layout), choice_text(shown)) if line)),
         ("Memory", _memory_bar(shown)),
         ("Limited by", _limits(shown)),
     )

@@ -180,6 +180,14 @@ def layout_text(layout: Layout) -> str:
     return f"{' × '.join(parts)}, {', '.join(extras)}"
 
 
+def choice_text(option: TrainingOption) -> str:
+    """Return why the layout is taken where another one is faster, empty where it is the fastest."""
+    if option.faster is None:
+        return ""
+    slower = units.percent(option.faster.slower_share, digits=1)
+    return f"taken since {option.faster.reason}: {layout_text(option.faster.layout)} is faster by {slower}"
+
+
 def offload_text(option: TrainingOption) -> str:
     """Return what lies outside the accelerators and what that takes, empty where nothing does."""
     need = option.offload

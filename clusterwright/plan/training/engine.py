@@ -280,6 +280,7 @@ class TrainingEngine(EndingRun):
             failures=run.goodput,
             data=run.data,
             offload=run.offload,
+            faster=run.faster,
             fit_probability=fit_probability(run.memory.total, target.node.hbm_bytes_per_gpu, residuals_of(self.job)),
             memory_confidence=self.job.memory_confidence,
             memory_margin=margin(self.job),

@@ -49,6 +49,7 @@ def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
         optimizer=workload.optimizer,
         offload=_offload(workload),
         offload_optional=workload.memory.optional,
+        layout_tolerance=layout.tolerance,
     )
 
 

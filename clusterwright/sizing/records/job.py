@@ -42,6 +42,8 @@ class TrainingJob:
         optimizer: by which weights are updated.
         offload: what lies outside the accelerators, None for nothing; offload_optional: layouts without it are looked
             at too.
+        layout_tolerance: share of calendar time by which a layout may be slower than the fastest one of its size, if it
+            recomputes fewer layers or has more usual sizes; 0 takes the fastest.
     """
 
     model: Model
@@ -76,6 +78,7 @@ class TrainingJob:
     nodes_must_be: Multiple | None = None
     node_counts: tuple[int, ...] | None = None
     spare_nodes: int = 0
+    layout_tolerance: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +116,20 @@ class Layout:
     def sharding_groups(self) -> int:
         """Groups over each of which ZeRO shards the states; 1 where it shards over all of `dp cp`."""
         return self.dp * self.cp // self.sharding_group if self.sharding_group else 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FasterLayout:
+    """The fastest layout of a size, where another one is taken.
+
+    Attributes:
+        slower_share: calendar time of the layout that is taken, over that of this one, less one.
+        reason: why the other one is taken, in words.
+    """
+
+    layout: Layout
+    slower_share: float
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -318,6 +335,7 @@ class TrainingPoint(SizedPoint):
         tokens_per_s_per_gpu: while training, without interruptions.
         offload: what lies outside the accelerators, None for nothing.
         data: what is read and prepared, and how long training waits for it.
+        faster: the fastest layout, where it is not taken.
     """
 
     layout: Layout
@@ -328,6 +346,7 @@ class TrainingPoint(SizedPoint):
     goodput: Goodput
     data: DataFeed
     offload: OffloadNeed | None = None
+    faster: FasterLayout | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,6 +25,7 @@ from clusterwright.sizing.training.constraints import constraints_of, fixed_para
 from clusterwright.sizing.training.layer_tables import first_level, needed_bytes
 from clusterwright.sizing.training.layouts import Space, enumerate_layouts
 from clusterwright.sizing.training.parallel_sizes import node_limit
+from clusterwright.sizing.training.preference import preferred
 from clusterwright.sizing.training.timing import Timed, time_all
 from clusterwright.sizing.training.upkeep import upkeep_of
 from clusterwright.units import BYTES, percent, text
@@ -176,11 +177,13 @@ def front_of(
     chosen = _front_rows(timed)
     if not chosen.size:
         raise RuleError((never_finishes(node),))
-    found = space.at(timed.mode[chosen], timed.row[chosen])
-    found = replace(found, recompute_layers=timed.recompute_layers[chosen])
+    taken = preferred(timed, space, chosen, job=job, shape=shape, stacks=stacks)
+    found = space.at(timed.mode[taken.rows], timed.row[taken.rows])
+    found = replace(found, recompute_layers=timed.recompute_layers[taken.rows])
+    described = points.describe(job, node, shape, device, found, stacks=stacks, reliability=reliability)
     return Front(
         node=node,
-        points=points.describe(job, node, shape, device, found, stacks=stacks, reliability=reliability),
+        points=tuple(replace(point, faster=faster) for point, faster in zip(described, taken.faster, strict=True)),
         layouts_evaluated=space.count,
         layouts_rejected_by_memory=space.count - timed.fitting,
     )
