@@ -29,6 +29,7 @@ from clusterwright.plan.text.money import USD
 from clusterwright.plan.ways import _alternative
 from clusterwright.plan.without_effect import _services, _storage
 from clusterwright.pricing import offer_lines
+from clusterwright.sizing.records.job import ComputeTime
 from clusterwright.sizing.training.practice import LEAN, STANDARD
 from clusterwright.sweep import costs, space
 from clusterwright.tco.chance.distributions import UncertainInput
@@ -306,7 +307,7 @@ def test_memory_of_a_stage_is_in_gb() -> None:
 
 def test_the_printed_equation_of_computation_gives_its_result() -> None:
     """Measured over predicted × micro-batches × (layers × layer + recomputed × again + head), all in ms."""
-    of = stand_in(
+    of = ComputeTime(
         layer_s=0.010,
         recompute_s=0.003,
         multiplications_s=0.002,
