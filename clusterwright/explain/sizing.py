@@ -34,6 +34,7 @@ NAMES = Names(
         "offload_s": "offload_time",
         "compute": "compute_s",
         "tokens_per_s_per_gpu": "mfu",
+        "peak": "mfu",
         "peak_flop_per_s": "mfu",
         "step": "step_time",
         "network": "traffic",
