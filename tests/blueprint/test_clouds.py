@@ -13,6 +13,7 @@ from clusterwright.blueprint.resolve import resolve
 from clusterwright.blueprint.sections.cloud_ids import SHAPES
 from clusterwright.blueprint.sections.clouds import AwsTarget, AzureTarget, CloudTarget, GcpTarget
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.offerings import listed_regions
 
 GROUP = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/network/providers"
 TARGETS = {
@@ -193,3 +194,16 @@ def test_zones_of_azure_may_be_numbers(tmp_path: Path) -> None:
     """YAML reads `zone: 2` as a number; that there is no zone 4 is found later."""
     assert _target(tmp_path, "azure", "zone=2").zone == "2"
     assert "valid string" in _wrong(tmp_path, "azure", "zone=true")
+
+
+@pytest.mark.parametrize("target", [AwsTarget, AzureTarget, GcpTarget])
+def test_examples_in_messages_are_of_the_cloud(target: type[CloudTarget]) -> None:
+    """What a message offers in the place of a missing instance or region exists in that cloud, and there together."""
+    catalogue = load_catalogue()
+    assert catalogue.instances[target.example].cloud == target.cloud
+    region = (target.model_fields["region"].description or "").rpartition(" ")[2]
+    places = listed_regions(catalogue, catalogue.instances[target.example])
+    assert any(place.startswith(region) for place in places)
+    with pytest.raises(ValueError, match="instance is missing") as raised:
+        target.model_validate({"region": region})
+    assert target.example in str(raised.value.errors()[0]["ctx"]["help"])  # type: ignore[attr-defined]

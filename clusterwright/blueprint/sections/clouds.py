@@ -149,6 +149,8 @@ class CloudTarget(Sizes):
     )
 
     cloud: ClassVar[str]
+    #: An instance type of the cloud, for messages.
+    example: ClassVar[str]
 
     instance: Identifier | None = Field(None, description="instance type, for example p5.48xlarge")
     allowed_instances: Allowed | None = Field(
@@ -174,7 +176,7 @@ class CloudTarget(Sizes):
 
     @model_validator(mode="after")
     def _instance_named(self) -> "CloudTarget":
-        name_once(self, "instance", "allowed_instances", "instance: p5.48xlarge")
+        name_once(self, "instance", "allowed_instances", f"instance: {self.example}")
         return self
 
     @model_validator(mode="after")
@@ -201,6 +203,7 @@ class AwsTarget(CloudTarget):
     """Amazon Web Services."""
 
     cloud: ClassVar[str] = "aws"
+    example: ClassVar[str] = "p5.48xlarge"
 
     network: AwsNetwork = Field(default_factory=AwsNetwork, description="the network and how it is used")
 
@@ -209,6 +212,9 @@ class AzureTarget(CloudTarget):
     """Microsoft Azure."""
 
     cloud: ClassVar[str] = "azure"
+    example: ClassVar[str] = "Standard_ND96isr_H100_v5"
+
+    region: Identifier = Field(description="region, for example eastus")
 
     network: AzureNetwork = Field(default_factory=AzureNetwork, description="the network and how it is used")
 
@@ -217,5 +223,8 @@ class GcpTarget(CloudTarget):
     """Google Cloud."""
 
     cloud: ClassVar[str] = "gcp"
+    example: ClassVar[str] = "a3-megagpu-8g"
+
+    region: Identifier = Field(description="region, for example us-central1")
 
     network: GcpNetwork = Field(default_factory=GcpNetwork, description="the network and how it is used")
