@@ -596,7 +596,7 @@ def a_bill(case: Case) -> None:
 
 def a_model(case: Case) -> None:
     """Read a configuration of a model."""
-    from clusterwright.catalog.hugging_face import model_from_config
+    from clusterwright.catalog.configs.hugging_face import model_from_config
 
     model_from_config(case.file("config.json", spoilt_json(CONFIG, case.chance)))
 

@@ -18,7 +18,7 @@ from clusterwright.blueprint.workloads.finetuning import Finetune
 from clusterwright.blueprint.workloads.serving import Serve
 from clusterwright.blueprint.workloads.training import ModelFile, Train
 from clusterwright.catalog import lookup
-from clusterwright.catalog.hugging_face import model_from_config
+from clusterwright.catalog.configs.hugging_face import model_from_config
 from clusterwright.catalog.precisions import known_precisions
 from clusterwright.catalog.records import Catalogue, Model
 from clusterwright.catalog.storage import storage_levels

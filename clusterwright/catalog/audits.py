@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from clusterwright.catalog.cloud_objects import PLACEMENTS, CapacityObject, PlacementObject, Quota
+from clusterwright.catalog.clouds.objects import PLACEMENTS, CapacityObject, PlacementObject, Quota
 from clusterwright.catalog.provenance import Claim, Source
 from clusterwright.catalog.records import Accelerator, Instance, System
 from clusterwright.catalog.tables import kind_of

@@ -15,11 +15,11 @@ from clusterwright import assets
 from clusterwright.catalog import audits, tables
 from clusterwright.catalog import audits as cloud_audits
 from clusterwright.catalog.audits import PlacedClaim
-from clusterwright.catalog.cloud_objects import CapacityObject, Offering, PlacementObject, Quota, Region
+from clusterwright.catalog.clouds.objects import CapacityObject, Offering, PlacementObject, Quota, Region
+from clusterwright.catalog.parts.supplies import Cooling, Supply
 from clusterwright.catalog.provenance import Claim, Source
 from clusterwright.catalog.records import Accelerator, Catalogue, Instance, Model, Part, Switch, System
 from clusterwright.catalog.storage import StorageSystem
-from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tables import Row, TableError
 from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import ClusterwrightError

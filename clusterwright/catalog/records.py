@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from clusterwright.catalog.cloud_objects import CapacityObject, Offering, PlacementObject, Quota, Region
+from clusterwright.catalog.clouds.objects import CapacityObject, Offering, PlacementObject, Quota, Region
 from clusterwright.catalog.host import Host
+from clusterwright.catalog.parts.supplies import Cooling, Supply
 from clusterwright.catalog.provenance import Claim, Source
 from clusterwright.catalog.storage import StorageSystem
-from clusterwright.catalog.supplies import Cooling, Supply
 from clusterwright.catalog.tpu import TpuSlice
 
 

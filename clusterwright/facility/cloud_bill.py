@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from clusterwright import assets
-from clusterwright.catalog.skus import skus
+from clusterwright.catalog.parts.skus import skus
 from clusterwright.errors import ClusterwrightError
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.storage.file_system import GIB, FileSystem

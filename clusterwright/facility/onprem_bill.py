@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from clusterwright.catalog.parts.skus import skus
 from clusterwright.catalog.records import Catalogue
-from clusterwright.catalog.skus import skus
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.hall.racks import Rack

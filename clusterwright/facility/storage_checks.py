@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clusterwright.catalog.media import media
+from clusterwright.catalog.parts.media import media
 from clusterwright.catalog.storage import StorageTier, tier_of
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.counts import Fabric

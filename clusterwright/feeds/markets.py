@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.catalog.price_only import price_only_products
+from clusterwright.catalog.clouds.price_only import price_only_products
 from clusterwright.errors import ClusterwrightError
 from clusterwright.feeds.download import FeedError, Fetcher, Request, json_request
 from clusterwright.feeds.pages import Shape, check_utf8, read_page

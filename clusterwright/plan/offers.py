@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.catalog.price_only import PriceOnlyProduct, price_only_products
+from clusterwright.catalog.clouds.price_only import PriceOnlyProduct, price_only_products
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.plan.booking import Booked, without_booking

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from clusterwright.catalog import lookup
-from clusterwright.catalog.price_only import price_only_products
+from clusterwright.catalog.clouds.price_only import price_only_products
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
 

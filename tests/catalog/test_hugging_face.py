@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clusterwright.catalog.config_families import families
-from clusterwright.catalog.config_values import MAX_BYTES
-from clusterwright.catalog.hugging_face import REFUSED, model_from_config
+from clusterwright.catalog.configs.families import families
+from clusterwright.catalog.configs.hugging_face import REFUSED, model_from_config
+from clusterwright.catalog.configs.values import MAX_BYTES
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Model
 from clusterwright.errors import InputError

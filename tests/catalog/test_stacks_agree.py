@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from clusterwright import assets
+from clusterwright.catalog.clouds.lustre import lustre_tiers
 from clusterwright.catalog.load import load
-from clusterwright.catalog.lustre import lustre_tiers
 
 
 @cache

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusterwright.catalog.clouds.lustre import lustre_tiers
 from clusterwright.catalog.load import load
-from clusterwright.catalog.lustre import lustre_tiers
-from clusterwright.catalog.skus import skus
+from clusterwright.catalog.parts.skus import skus
 from clusterwright.errors import InputError, RuleError
 from clusterwright.facility.cloud_bill import _all_parts, cloud_bill, cloud_parts
 from clusterwright.facility.storage.file_system import choose_file_system

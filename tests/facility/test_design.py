@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.catalog.skus import skus
+from clusterwright.catalog.parts.skus import skus
 from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.facility.cabling.cables import Cable, tally
 from clusterwright.facility.cabling.devices import shared_devices

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clusterwright.catalog.lustre import LustreTier, lustre_tiers
+from clusterwright.catalog.clouds.lustre import LustreTier, lustre_tiers
 from clusterwright.errors import RuleError
 from clusterwright.facility.storage.file_system import (
     GIB,

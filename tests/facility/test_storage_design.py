@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
-from clusterwright.catalog.skus import skus
+from clusterwright.catalog.parts.skus import skus
 from clusterwright.catalog.storage import storage_levels, storage_tiers, tier_of
 from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.facility.cabling.layout import lay_out, wire

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.catalog.rack_contents import rack_contents
+from clusterwright.catalog.parts.rack_contents import rack_contents
 from clusterwright.errors import MissingFactError, RuleError
 from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import lay_out, wire

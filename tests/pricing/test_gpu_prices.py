@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from clusterwright.catalog.clouds.price_only import price_only_products
 from clusterwright.catalog.load import load
-from clusterwright.catalog.price_only import price_only_products
 from clusterwright.errors import InputError
 from clusterwright.feeds.markets import names_of
 from clusterwright.pricing.book import PriceBook

@@ -10,8 +10,8 @@ from pathlib import Path
 from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.reading.table import Cell, Row, Table, is_formula, read_table
 from clusterwright.catalog.own_facts import LIKE, NAME, TABLES, OwnFact, has_attribute, record_of, with_facts
+from clusterwright.catalog.parts.skus import skus
 from clusterwright.catalog.records import Catalogue
-from clusterwright.catalog.skus import skus
 from clusterwright.errors import InputError
 from clusterwright.pricing.quoted import QuotedPrice
 

@@ -13,7 +13,7 @@ from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.blueprint.sections.networks import node_with_choices
 from clusterwright.blueprint.sections.onprem_fabric import fabric_kind
 from clusterwright.catalog import lookup
-from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
+from clusterwright.catalog.clouds.objects import CapacityObject, PlacementObject
 from clusterwright.catalog.records import Catalogue, Instance, NodeType, System
 from clusterwright.catalog.tpu import TpuSlice
 from clusterwright.errors import EXIT_FACT_MISSING, ClusterwrightError

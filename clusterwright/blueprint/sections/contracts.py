@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Identifier, Section
 from clusterwright.blueprint.quantities import Duration, Fraction, Money, Size
-from clusterwright.catalog.price_only import price_only_products
+from clusterwright.catalog.clouds.price_only import price_only_products
 
 _CLOUDS = ("aws", "azure", "gcp")
 _MONTH_S = 730 * 3600.0

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.blueprint.rules.cloud_places import RESERVATION_IDS, offer_problems, place_problems
 from clusterwright.blueprint.sections.clouds import RESERVED
-from clusterwright.catalog.cloud_objects import CapacityObject, PlacementObject
+from clusterwright.catalog.clouds.objects import CapacityObject, PlacementObject
 from clusterwright.checks.preflight.project import Setting
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.catalog.cloud_objects import COUNTED_ELSEWHERE
+from clusterwright.catalog.clouds.objects import COUNTED_ELSEWHERE
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
 

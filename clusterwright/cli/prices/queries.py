@@ -144,7 +144,7 @@ def services(
         InputError: a term or a day is unknown.
         MissingFactError: there is no such price, with the kinds that there are.
     """
-    from clusterwright.catalog.skus import skus
+    from clusterwright.catalog.parts.skus import skus
 
     items = [{"sku": entry.sku, "category": entry.category, "item": entry.item} for entry in skus().values()]
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from clusterwright.catalog.media import Medium, media
+from clusterwright.catalog.parts.media import Medium, media
 from clusterwright.errors import Finding, MissingFactError, RuleError
 from clusterwright.facility.cabling.links import End, Link
 from clusterwright.facility.hall.racks import Rack

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.catalog.rack_contents import rack_contents
+from clusterwright.catalog.parts.rack_contents import rack_contents
+from clusterwright.catalog.parts.supplies import power_connections
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.catalog.supplies import power_connections
 from clusterwright.errors import MissingFactError
 from clusterwright.facility import inventory as stock
 from clusterwright.facility import power

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
+from clusterwright.catalog.parts.supplies import power_connections
 from clusterwright.catalog.records import Catalogue
-from clusterwright.catalog.supplies import power_connections
 from clusterwright.facility.cabling import devices, ethernet_links, links, placement
 from clusterwright.facility.cabling.cables import Cable, Cages, lay, pdu_names, spots
 from clusterwright.facility.cabling.links import Link

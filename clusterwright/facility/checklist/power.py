@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from math import sqrt
 
 from clusterwright.catalog.claims import claims_of
+from clusterwright.catalog.parts.supplies import power_connections
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.catalog.supplies import power_connections
 from clusterwright.facility import power
 from clusterwright.facility.checklist.items import NOT_GIVEN, ROUNDING, Check, kw, within
 from clusterwright.facility.design import OnPremDesign

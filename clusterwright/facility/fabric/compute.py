@@ -2,8 +2,8 @@
 
 from math import ceil
 
+from clusterwright.catalog.parts.scalable_units import scalable_units
 from clusterwright.catalog.records import Catalogue, System
-from clusterwright.catalog.scalable_units import scalable_units
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.limits import FabricLimitError

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from clusterwright.catalog.parts.scalable_units import ScalableUnit
 from clusterwright.catalog.records import Switch, System
-from clusterwright.catalog.scalable_units import ScalableUnit
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.facility.fabric import limits as fabric_limits
 from clusterwright.facility.fabric.planes import SPLIT_PORTS, WHOLE_RAILS

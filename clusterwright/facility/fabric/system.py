@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from math import ceil
 
+from clusterwright.catalog.parts.scalable_units import ScalableUnit, scalable_units
 from clusterwright.catalog.records import Switch, System
-from clusterwright.catalog.scalable_units import ScalableUnit, scalable_units
 from clusterwright.errors import InputError
 from clusterwright.facility.fabric import limits as fabric_limits
 from clusterwright.facility.fabric.counts import FULL_UNITS, Fabric

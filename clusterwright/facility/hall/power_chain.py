@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from clusterwright.catalog.parts.supplies import breaker_ratings_a
 from clusterwright.catalog.records import System
-from clusterwright.catalog.supplies import breaker_ratings_a
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.power import CONTINUOUS_SHARE
 from clusterwright.facility.site import DesignRules, Feed, Site

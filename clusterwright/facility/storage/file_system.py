@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from clusterwright.catalog.lustre import LustreTier, lustre_tiers
+from clusterwright.catalog.clouds.lustre import LustreTier, lustre_tiers
 from clusterwright.clouds import CLOUDS
 from clusterwright.errors import Finding, InputError, RuleError
 from clusterwright.sizing.records.run import StorageNeed

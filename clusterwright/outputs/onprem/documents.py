@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from clusterwright.catalog.media import media
+from clusterwright.catalog.parts.media import media
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cabling.addresses import addresses, subnets
 from clusterwright.facility.cabling.cables import Cable

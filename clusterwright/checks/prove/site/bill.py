@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from clusterwright.catalog.rack_contents import rack_contents
-from clusterwright.catalog.skus import skus
+from clusterwright.catalog.parts.rack_contents import rack_contents
+from clusterwright.catalog.parts.skus import skus
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
 from clusterwright.checks.prove.records import Documents, Result
 from clusterwright.errors import Finding

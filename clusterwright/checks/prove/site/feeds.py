@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.catalog.supplies import power_connections
+from clusterwright.catalog.parts.supplies import power_connections
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from math import floor, isclose
 
-from clusterwright.catalog.rack_contents import rack_contents
+from clusterwright.catalog.parts.rack_contents import rack_contents
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding

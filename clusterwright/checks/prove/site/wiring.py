@@ -7,7 +7,7 @@ from math import floor
 
 import openpyxl
 
-from clusterwright.catalog.media import Medium, media
+from clusterwright.catalog.parts.media import Medium, media
 from clusterwright.catalog.records import Switch
 from clusterwright.checks.prove.papers import CellError, Papers, Row, absent, examined, wrong
 from clusterwright.checks.prove.records import Result

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.catalog.skus import part_numbers
+from clusterwright.catalog.parts.skus import part_numbers
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.hall.racks import Rack

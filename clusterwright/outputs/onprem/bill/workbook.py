@@ -4,8 +4,8 @@ import datetime as dt
 import io
 from collections.abc import Sequence
 
+from clusterwright.catalog.parts.skus import part_numbers
 from clusterwright.catalog.records import Catalogue
-from clusterwright.catalog.skus import part_numbers
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.hall.power_summary import PowerSummary

@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from clusterwright.catalog import config_families, config_values
-from clusterwright.catalog.config_extras import EXTRAS, expert_layers
-from clusterwright.catalog.config_families import count, families, truth
-from clusterwright.catalog.config_values import ConfigValues, shown
+from clusterwright.catalog.configs import families as config_families
+from clusterwright.catalog.configs import values
+from clusterwright.catalog.configs.extras import EXTRAS, expert_layers
+from clusterwright.catalog.configs.families import count, families, truth
+from clusterwright.catalog.configs.values import ConfigValues, shown
 from clusterwright.catalog.records import Model
 from clusterwright.errors import InputError
 
@@ -65,7 +66,7 @@ def model_from_config(path: Path) -> Model:
         InputError: the file cannot be read as JSON, its architecture or one of its values cannot be expressed, or its
             dimensions contradict each other; names the file and every key.
     """
-    config = config_values.read(path)
+    config = values.read(path)
     kind = _model_type(config)
     _refuse_foreign(config)
     row = families()[kind]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from clusterwright import assets
-from clusterwright.catalog.config_values import ConfigValues, shown
+from clusterwright.catalog.configs.values import ConfigValues, shown
 
 _WORDS: Mapping[str, Callable[[Mapping[str, int]], int]] = {
     "heads": lambda known: known["heads"],

@@ -7,7 +7,7 @@ those of the modelling code of Hugging Face Transformers.
 from collections.abc import Callable
 from typing import Any
 
-from clusterwright.catalog.config_values import ConfigValues, shown
+from clusterwright.catalog.configs.values import ConfigValues, shown
 
 Fields = dict[str, Any]
 #: Rows of OPT's position table before the first position.

@@ -1,0 +1,1 @@
+"""What clouds have besides machines: placement, capacity, quotas, Lustre, prices alone. Start with `objects`."""
