@@ -30,8 +30,8 @@ from clusterwright.explain.explanation import explanations
 from clusterwright.finance.finances import finances
 from clusterwright.interface.documents import comparison_document, ranking_document
 from clusterwright.outputs.deliverables import everything, report_files
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.document import dumps
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.currency import money_as_asked
 from clusterwright.tco.chance.uncertainty import SEED
 

@@ -80,7 +80,7 @@ def show_warnings(loaded: LoadedBlueprint, result: Plan, *, details: bool = Fals
     if not result.warnings:
         return
     from clusterwright.cli.ending import show_error, show_line
-    from clusterwright.plan.price_evidence import OLD_PRICES
+    from clusterwright.plan.findings.price_evidence import OLD_PRICES
 
     sys.stdout.flush()
     short = [] if details else [warning for warning in result.warnings if warning.id == OLD_PRICES]

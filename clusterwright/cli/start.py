@@ -109,7 +109,7 @@ def _checked(path: Path, set_values: list[str] | None) -> tuple[ClusterwrightErr
     from clusterwright.cli.answer import warned
     from clusterwright.cli.planning import planned
     from clusterwright.interface.places import placed
-    from clusterwright.plan.price_evidence import OLD_PRICES
+    from clusterwright.plan.findings.price_evidence import OLD_PRICES
 
     try:
         if lists_workloads(path):

@@ -11,10 +11,10 @@ from clusterwright.finance.returns import Return, owning_returns
 from clusterwright.finance.sensitivities import HeatCell, Swing, sensitivities
 from clusterwright.finance.taxed import Taxed, taxed, taxes_of
 from clusterwright.finance.unit_costs import UnitCost, unit_costs
-from clusterwright.plan.contracted import Offer
-from clusterwright.plan.offers import offers
+from clusterwright.plan.alternatives.contracted import Offer
+from clusterwright.plan.alternatives.offers import offers
+from clusterwright.plan.alternatives.ranking import counted_ways
 from clusterwright.plan.record import Plan
-from clusterwright.plan.ways import counted_ways
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.chance.distributions import UncertainInput

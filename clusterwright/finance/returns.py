@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clusterwright.plan.contracted import node_usd_per_gpu_hour
+from clusterwright.plan.alternatives.contracted import node_usd_per_gpu_hour
 from clusterwright.tco.chance.drawn_breakevens import DrawnBreakeven, NodePrices
 from clusterwright.tco.formulas.returns import internal_rates, payback_month, present_value
 from clusterwright.tco.ledger.engine import Ledger

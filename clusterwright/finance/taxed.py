@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterwright.blueprint.sections.finances import TcoSection
-from clusterwright.plan.hybrids import BRIDGED
+from clusterwright.plan.alternatives.hybrids import BRIDGED
 from clusterwright.tco.formulas.finance import depreciation_fractions
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.taxes.after_tax import (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clusterwright.plan.contracted import Offer
+from clusterwright.plan.alternatives.contracted import Offer
 from clusterwright.plan.record import Plan
 from clusterwright.tco.formulas.finance import Levelisation, capital_recovery_factor
 from clusterwright.tco.ledger.engine import Ledger

@@ -18,10 +18,10 @@ from clusterwright.interface.documents import comparison_document, ranking_docum
 from clusterwright.interface.places import placed, placing
 from clusterwright.interface.tables import Relation, scalar_fields, table
 from clusterwright.outputs import folder
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.document import dumps
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Alternative, Option, Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.currency import money_as_asked, with_currency
 from clusterwright.tco.chance.uncertainty import SEED
 from clusterwright.tco.terms.records import CandidateCost, CashFlowRow, Parameter, PricedLine

@@ -2,9 +2,9 @@
 
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.markdown import cell, markdown_table
-from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.near_misses import near_miss_lines
-from clusterwright.plan.price_evidence import assumed_prices
+from clusterwright.plan.alternatives.answer_basis import basis_lines
+from clusterwright.plan.findings.near_misses import near_miss_lines
+from clusterwright.plan.findings.price_evidence import assumed_prices
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (

@@ -14,6 +14,7 @@ from clusterwright.blueprint.sections.users import list_of
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.clouds import has_service_range
 from clusterwright.errors import Finding
+from clusterwright.plan.alternatives.recount import not_counted
 from clusterwright.plan.candidates.consider import Choice, days, key_of
 from clusterwright.plan.candidates.hardware import rented_shares
 from clusterwright.plan.deployment import (
@@ -26,7 +27,7 @@ from clusterwright.plan.deployment import (
 )
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.near_misses import near_misses
+from clusterwright.plan.findings.near_misses import near_misses
 from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
     ClusterNames,
@@ -38,7 +39,6 @@ from clusterwright.plan.record import (
     OtherOption,
     Plan,
 )
-from clusterwright.plan.recount import not_counted
 from clusterwright.plan.work import growth_factor, reference
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.chance.uncertainty import uncertain_inputs

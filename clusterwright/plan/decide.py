@@ -2,7 +2,7 @@
 
 Per target, the front of sizes that the workload's engine gives is billed and costed; among the sizes that meet the
 goals, the cheapest is taken: by the cost of one unit of the work where it is rented, by the present value of the
-horizon's work where it is owned or committed. Every way is then ranked (`ways`); recommended
+horizon's work where it is owned or committed. Every way is then ranked (`alternatives.ranking`); recommended
 are the ranked way on which one unit alone takes least cash, and the one on which the work of the horizon costs least.
 """
 
@@ -20,7 +20,9 @@ from clusterwright.blueprint.sections.contracts import CloudExtras
 from clusterwright.errors import Finding, InputError, MissingFactError, RuleError
 from clusterwright.facility.fabric.compute import fabric_warnings
 from clusterwright.facility.storage_checks import storage_warnings
-from clusterwright.plan.answer_basis import bases
+from clusterwright.plan.alternatives.answer_basis import bases
+from clusterwright.plan.alternatives.contracted import charged
+from clusterwright.plan.alternatives.ranking import ranking
 from clusterwright.plan.candidates.capacities import OtherCapacity, other_capacities, pinned, too_short
 from clusterwright.plan.candidates.cloud_addresses import address_findings
 from clusterwright.plan.candidates.cloud_limits import capacity_warnings, time_findings
@@ -28,15 +30,13 @@ from clusterwright.plan.candidates.cloud_warnings import place_warnings
 from clusterwright.plan.candidates.consider import Choice, Considered, candidate, consider
 from clusterwright.plan.candidates.hardware import chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.compose import compose, option
-from clusterwright.plan.contracted import charged
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.engines import engine_of
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.findings.price_evidence import old_prices
+from clusterwright.plan.findings.slices import slice_warnings
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
-from clusterwright.plan.price_evidence import old_prices
 from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkloadSummary
-from clusterwright.plan.slices import slice_warnings
-from clusterwright.plan.ways import ranking
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook

@@ -123,7 +123,7 @@ def test_no_comparison_from_a_cash_flow_that_does_not_reconcile(
     shipped_plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What `compare` and the report count of a plan that is already made is audited too."""
-    monkeypatch.setattr("clusterwright.plan.ways.Ledger", _Faulty)
+    monkeypatch.setattr("clusterwright.plan.alternatives.ranking.Ledger", _Faulty)
     with pytest.raises(ClusterwrightError, match=r"do not reconcile.*category_sum") as caught:
         finances(shipped_plan, PriceBook.open(), draws=10, seed=1)
     assert caught.value.exit_code == EXIT_BUG

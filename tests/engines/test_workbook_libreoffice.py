@@ -19,8 +19,8 @@ from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.workbook.checks.sheet import CHANGED
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger

@@ -20,8 +20,8 @@ from clusterwright.finance.charges import charges_of
 from clusterwright.finance.finances import finances
 from clusterwright.outputs.exports.focus import focus_csv, header, write_focus_parquet
 from clusterwright.outputs.exports.focus_columns import columns, problems
+from clusterwright.plan.alternatives.recount import candidates_of, economics_of_plan, ledger
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import candidates_of, economics_of_plan, ledger
 from clusterwright.plan.text.money import Currency, MoneyFormat
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger

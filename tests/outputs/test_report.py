@@ -18,9 +18,9 @@ from clusterwright.outputs.drawing.charts import GAIN, LOSS
 from clusterwright.outputs.page_parts import plain
 from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report.sensitivity import sensitivities
-from clusterwright.plan.answer_basis import basis_lines
+from clusterwright.plan.alternatives.answer_basis import basis_lines
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import USD, Currency, MoneyFormat
 from clusterwright.plan.text.ranking import main_ways

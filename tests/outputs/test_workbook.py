@@ -10,8 +10,8 @@ from xlsxwriter.worksheet import Worksheet
 
 from clusterwright.finance.finances import finances
 from clusterwright.outputs.workbook.writing.page import FUNCTIONS, PlainWorksheet
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
 from tests.opened import workbook_xlsx

@@ -19,9 +19,9 @@ from clusterwright.cli.planning import plan_of
 from clusterwright.cli.written import actual as command
 from clusterwright.errors import InputError
 from clusterwright.finance.charges import Charge, charges
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus.export import ChargeGroup, FocusExport, Span, read_focus
 

@@ -12,7 +12,7 @@ from clusterwright.interface.documents import comparison_document, ranking_docum
 from clusterwright.interface.planning import decided, load
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.summary import readme
-from clusterwright.plan.answer_basis import basis_lines
+from clusterwright.plan.alternatives.answer_basis import basis_lines
 from clusterwright.plan.basis import Basis
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
@@ -77,7 +77,7 @@ def test_the_share_of_old_dollars_is_that_of_the_lines(monkeypatch: pytest.Monke
     share = of(plan, "onprem")[1].old_share
     said = f"{share:.0%}".replace("%", " %") + " by documents last seen more than a year before 2026-10-16"
     assert said in " ".join(basis_lines(plan, USD))
-    monkeypatch.setattr("clusterwright.plan.answer_basis.OLD_DAYS", -1)
+    monkeypatch.setattr("clusterwright.plan.alternatives.answer_basis.OLD_DAYS", -1)
     loaded = load(SHIPPED)
     anew = decided(loaded, loaded, Facts.open()).plan
     for entry in anew.options:

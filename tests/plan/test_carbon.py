@@ -10,8 +10,8 @@ from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.finance.carbon import Emissions, cloud_pues, embodied_by_gpu, emissions, grid_intensities
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.record import TrainingPlan
-from clusterwright.plan.recount import ledger
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
 

@@ -18,15 +18,16 @@ from clusterwright.explain.explanation import _demand, storage_numbers
 from clusterwright.explain.sizing import _compute, _stage_words
 from clusterwright.facility.checklist import power
 from clusterwright.finance import carbon, charge_streams, taxed
-from clusterwright.plan import answer_basis, offers, work
+from clusterwright.plan import work
+from clusterwright.plan.alternatives import answer_basis, offers
+from clusterwright.plan.alternatives.hybrids import financings
+from clusterwright.plan.alternatives.ranking import _alternative
 from clusterwright.plan.candidates import capacities, cloud_limits, consider
 from clusterwright.plan.decide import _over_budget
-from clusterwright.plan.hybrids import financings
 from clusterwright.plan.owned import design as owned_design
 from clusterwright.plan.owned.cost import _IDLE, _LOAD, _check_draw
 from clusterwright.plan.target_network import node_as_asked
 from clusterwright.plan.text.money import USD
-from clusterwright.plan.ways import _alternative
 from clusterwright.plan.without_effect import _services, _storage
 from clusterwright.pricing import offer_lines
 from clusterwright.sizing.records.job import ComputeTime

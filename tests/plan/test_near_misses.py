@@ -8,7 +8,7 @@ import pytest
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.near_misses import near_miss_lines, near_misses
+from clusterwright.plan.findings.near_misses import near_miss_lines, near_misses
 from clusterwright.plan.text.money import USD
 from clusterwright.sizing.records.point import SizedPoint
 

@@ -13,10 +13,10 @@ from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.finance.words import price_note
-from clusterwright.plan.contracted import Offer
-from clusterwright.plan.offers import offers
+from clusterwright.plan.alternatives.contracted import Offer
+from clusterwright.plan.alternatives.offers import offers
+from clusterwright.plan.alternatives.recount import economics_of_plan
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import economics_of_plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
 from clusterwright.tco.ledger.engine import Ledger

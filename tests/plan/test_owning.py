@@ -13,8 +13,8 @@ from clusterwright.blueprint.load import load
 from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.blueprint.sections.owner import Owner
 from clusterwright.errors import InputError
+from clusterwright.plan.alternatives.recount import not_counted
 from clusterwright.plan.owned.cost import housed, parameters_of, resale_of
-from clusterwright.plan.recount import not_counted
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.terms.assumptions import assumptions

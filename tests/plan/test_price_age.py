@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from clusterwright.outputs.report.tables import Sources, prices
-from clusterwright.plan.price_evidence import age_days, old_prices
+from clusterwright.plan.findings.price_evidence import age_days, old_prices
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.money import USD
 from tests.plan.examples import shipped

@@ -15,13 +15,13 @@ from clusterwright.explain.memory import _gigabytes
 from clusterwright.finance.carbon import _check, _intensity
 from clusterwright.finance.chance_words import _too_slow
 from clusterwright.finance.scenario_measures import MEASURES
-from clusterwright.plan.answer_basis import _shares
+from clusterwright.plan.alternatives.answer_basis import _shares
+from clusterwright.plan.alternatives.contracted import contract_key
 from clusterwright.plan.candidates.cloud_addresses import RULES, _wrong, addresses_of_nodes
 from clusterwright.plan.candidates.cloud_limits import _GB_PER_GIB
 from clusterwright.plan.candidates.hardware import _order, chosen_by_usd
-from clusterwright.plan.contracted import contract_key
 from clusterwright.plan.document import json_schema
-from clusterwright.plan.price_evidence import _horizon_usd, old_prices
+from clusterwright.plan.findings.price_evidence import _horizon_usd, old_prices
 from clusterwright.plan.text.money import USD, Currency, MoneyFormat
 from clusterwright.plan.text.ranking import answers_text, paper_ways, reason_lines
 from clusterwright.plan.text.words import booking_text, layout_text, on_demand_text

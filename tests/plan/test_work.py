@@ -13,9 +13,9 @@ from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.render.answer import comparison_text, plan_text
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.outputs.summary import readme
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.money import USD
 from clusterwright.plan.work import equation, work_text
 from clusterwright.pricing.book import PriceBook

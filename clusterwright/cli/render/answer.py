@@ -9,9 +9,9 @@ from clusterwright.cli.render.kinds import shown_of
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
 from clusterwright.explain.records import Explanation
-from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.near_misses import near_miss_lines
-from clusterwright.plan.price_evidence import ASSUMED, age_days, assumed_prices, documented_prices
+from clusterwright.plan.alternatives.answer_basis import basis_lines
+from clusterwright.plan.findings.near_misses import near_miss_lines
+from clusterwright.plan.findings.price_evidence import ASSUMED, age_days, assumed_prices, documented_prices
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (

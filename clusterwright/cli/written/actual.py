@@ -16,7 +16,7 @@ from clusterwright.feeds.exchange_rates import parse_rates
 from clusterwright.feeds.object_storage import reach
 from clusterwright.finance.charges import charges
 from clusterwright.outputs.tables import csv_text
-from clusterwright.plan.recount import ledger
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
 from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.plan.text.serving import time_text

@@ -1,8 +1,8 @@
 """The comparison of renting and owning as Markdown for a pull request: answer, table, assumptions, what to mind."""
 
 from clusterwright.outputs.markdown import cell, markdown_table
-from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.price_evidence import assumed_prices
+from clusterwright.plan.alternatives.answer_basis import basis_lines
+from clusterwright.plan.findings.price_evidence import assumed_prices
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat

@@ -22,8 +22,8 @@ from clusterwright.outputs.report import memo as report_memo
 from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
-from clusterwright.plan.answer_basis import basis_lines
-from clusterwright.plan.near_misses import near_miss_lines
+from clusterwright.plan.alternatives.answer_basis import basis_lines
+from clusterwright.plan.findings.near_misses import near_miss_lines
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import paper_title, rule_text

@@ -6,8 +6,8 @@ from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.drawing.bar_chart import range_chart
 from clusterwright.outputs.drawing.charts import Range
 from clusterwright.outputs.page_parts import Cell, Table, by_column
+from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.record import Plan
-from clusterwright.plan.recount import ledger
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (

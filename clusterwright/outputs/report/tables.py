@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from clusterwright.outputs.page_parts import Cell, Table, plain
-from clusterwright.plan.price_evidence import age_days
+from clusterwright.plan.findings.price_evidence import age_days
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from clusterwright.outputs.workbook.inputs.contracts import Terms
 from clusterwright.outputs.workbook.writing.formula import Figure
 from clusterwright.outputs.workbook.writing.shared import Workbook, option_of
-from clusterwright.plan.price_evidence import age_days
+from clusterwright.plan.findings.price_evidence import age_days
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.ledger.priced_lines import is_by_term
 from clusterwright.tco.terms.records import PricedLine

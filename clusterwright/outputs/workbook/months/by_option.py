@@ -11,7 +11,7 @@ from clusterwright.outputs.workbook.months.mixed import Mixed, mixed_options, wr
 from clusterwright.outputs.workbook.months.rent_case import Case, Rented, Rents
 from clusterwright.outputs.workbook.writing.formula import Figure, figure, largest, rounded_up, smallest
 from clusterwright.outputs.workbook.writing.shared import Class, Flows, Rows, Workbook, bill_label, label_of, option_of
-from clusterwright.plan.hybrids import BASE
+from clusterwright.plan.alternatives.hybrids import BASE
 from clusterwright.tco.terms.records import CandidateCost
 
 

@@ -30,7 +30,7 @@ from clusterwright.outputs.workbook.writing.shared import (
     Workbook,
     label_of,
 )
-from clusterwright.plan.hybrids import BASE, BRIDGED
+from clusterwright.plan.alternatives.hybrids import BASE, BRIDGED
 from clusterwright.tco.renting.mixes import Mix
 
 _TOP = 4

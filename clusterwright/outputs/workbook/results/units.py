@@ -9,7 +9,7 @@ from clusterwright.outputs.workbook.writing.annuity import payment
 from clusterwright.outputs.workbook.writing.formula import Figure, added, figure, span
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import CAPITAL, RUNNING, Class, Flows, Workbook, option_of
-from clusterwright.plan.hybrids import BASE
+from clusterwright.plan.alternatives.hybrids import BASE
 from clusterwright.plan.record import WorkloadSummary, WorkUnit
 from clusterwright.tco.terms.records import CandidateCost
 

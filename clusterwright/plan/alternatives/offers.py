@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from clusterwright.catalog.clouds.price_only import PriceOnlyProduct, price_only_products
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.plan.alternatives.contracted import Offer, contract_key, contracted, with_extras
 from clusterwright.plan.booking import Booked, without_booking
-from clusterwright.plan.contracted import Offer, contract_key, contracted, with_extras
 from clusterwright.plan.owned.cost import housed
 from clusterwright.plan.record import Hardware, Option, OtherOption, Plan, WorkUnit
 from clusterwright.plan.text.words import days_text

@@ -9,8 +9,8 @@ from clusterwright.blueprint.sections.contracts import Hybrid
 from clusterwright.blueprint.sections.finances import Financing as FinancingSection
 from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.errors import InputError
-from clusterwright.plan.contracted import Offer
-from clusterwright.plan.offers import HARDWARE
+from clusterwright.plan.alternatives.contracted import Offer
+from clusterwright.plan.alternatives.offers import HARDWARE
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.formulas.payments import Financing
 from clusterwright.tco.renting.mixes import Mix, owned_and_rented

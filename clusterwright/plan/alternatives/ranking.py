@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clusterwright.plan.answer_basis import bases
+from clusterwright.plan.alternatives.answer_basis import bases
+from clusterwright.plan.alternatives.contracted import Offer
+from clusterwright.plan.alternatives.hybrids import Mixed, mixed
+from clusterwright.plan.alternatives.offers import not_met, offers
+from clusterwright.plan.alternatives.recount import economics_of_plan
 from clusterwright.plan.basis import Basis
-from clusterwright.plan.contracted import Offer
-from clusterwright.plan.hybrids import Mixed, mixed
-from clusterwright.plan.offers import not_met, offers
 from clusterwright.plan.record import Alternative, Option, Plan
-from clusterwright.plan.recount import economics_of_plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CandidateCost

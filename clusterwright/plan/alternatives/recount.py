@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 
 from clusterwright import assets
-from clusterwright.plan.contracted import charged
+from clusterwright.plan.alternatives.contracted import charged
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.record import Plan
 from clusterwright.plan.work import reference
