@@ -101,7 +101,7 @@ def hosted_models(model: str, as_of: dt.date, providers: Collection[str] | None 
 def _hosted(prices: dict[tuple[str, str], TokenPrice], *, provider: str, product: str, model: str) -> HostedModel:
     main = (prices[INPUT, ON_DEMAND], prices[OUTPUT, ON_DEMAND])
     limits = _limits().get((provider, product), {})
-    titles = _titles()
+    titles = hosted_titles()
 
     def usd(what: str, term: str) -> float | None:
         found = prices.get((what, term))
@@ -147,24 +147,30 @@ def token_prices() -> tuple[TokenPrice, ...]:
             first_seen=dt.date.fromisoformat(row["first_seen"]),
             last_seen=dt.date.fromisoformat(row["last_seen"]),
         )
-        for row in _rows("prices")
+        for row in hosted_rows("prices")
     )
 
 
 @cache
 def _limits() -> dict[tuple[str, str], dict[str, float]]:
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for row in _rows("limits"):
+    for row in hosted_rows("limits"):
         found.setdefault((row["provider"], row["product"]), {})[row["what"]] = float(row["value"])
     return found
 
 
 @cache
-def _titles() -> dict[str, str]:
-    return {row["id"]: row["title"] for row in _rows("sources")}
+def hosted_titles() -> dict[str, str]:
+    """Return the titles of the sources of `pricing/hosted`, by their ids."""
+    return {row["id"]: row["title"] for row in hosted_rows("sources")}
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def hosted_rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table of `pricing/hosted`.
+
+    Raises:
+        ClusterwrightError: it is missing or cannot be read.
+    """
     path: Path = assets.root() / "pricing" / "hosted" / f"{name}.csv"
     try:
         with path.open(encoding="utf-8", newline="") as stream:

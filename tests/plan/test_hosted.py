@@ -17,7 +17,9 @@ from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.record import HostedOffer, ServingPlan, serving_plan
 from clusterwright.plan.text.money import USD
-from clusterwright.pricing.hosted import ON_DEMAND, hosted_models, hosted_names, token_prices
+from clusterwright.pricing.book import PriceBook
+from clusterwright.pricing.endpoints import endpoint_prices, endpoint_ratio
+from clusterwright.pricing.hosted import ON_DEMAND, hosted_models, hosted_names, hosted_titles, token_prices
 from clusterwright.sizing.serving.service import Lengths
 
 _BLUEPRINT = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
@@ -65,8 +67,68 @@ def test_hosted_models_are_no_way_to_do_the_work() -> None:
     assert without.hosted == ()
     text = " ".join(plan_text(plan, Path("chat.yaml"), money=USD).split())
     assert "they need no stack" in text
-    assert "managed endpoint managed unknown" in text
+    assert "SageMaker endpoint managed" in text
+    assert without.managed == ()
     assert loads(dumps(plan)) == plan
+
+
+def test_a_managed_endpoint_costs_its_ratio_to_the_bare_instance() -> None:
+    """On 2025-04-01 p5.48xlarge was 98.32 USD an hour bare and 113.068 behind an endpoint: 1.15 today too."""
+    plan = _plan("targets.api={}", "targets.aws.allowed_instances=[p5.48xlarge]")
+    (offer,), option = plan.managed, plan.options[0]
+    assert offer.over_instance == pytest.approx(113.068 / 98.32)
+    assert offer.seen_on == ("p5.48xlarge",)
+    assert offer.usd_per_node_hour == pytest.approx(55.04 * 113.068 / 98.32)
+    assert offer.usd_per_month == pytest.approx(offer.usd_per_node_hour * option.nodes * 730.0)
+    tokens = option.input_tokens_per_month + option.output_tokens_per_month
+    assert offer.blended_usd_per_million == pytest.approx(offer.usd_per_month / tokens * 1e6)
+
+
+def test_an_instance_without_an_endpoint_price_takes_that_of_its_family() -> None:
+    """No price of p5en behind an endpoint is known: p4d and p5, which have the same ratio, stand for it by name."""
+    book = PriceBook.open()
+    ratio = endpoint_ratio("aws", "p5en.48xlarge", book, dt.date(2026, 11, 1))
+    assert ratio is not None
+    assert ratio.seen_on == ("p4d.24xlarge", "p5.48xlarge")
+    assert ratio.over_instance == pytest.approx(1.15, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "instance", "day"),
+    [
+        ("azure", "Standard_ND96isr_H100_v5", dt.date(2026, 11, 1)),
+        ("aws", "dl1.24xlarge", dt.date(2026, 11, 1)),
+        ("aws", "p5.48xlarge", dt.date(2024, 11, 30)),
+    ],
+)
+def test_a_ratio_that_nobody_published_is_unknown(cloud: str, instance: str, day: dt.date) -> None:
+    """Neither another cloud nor another family gives it, nor a price first seen after the day that is asked about."""
+    assert endpoint_ratio(cloud, instance, PriceBook.open(), day) is None
+
+
+def test_a_managed_endpoint_without_a_price_says_so() -> None:
+    """On Azure the months and tokens are None, and the table says unknown; a cluster of one's own has no row."""
+    blueprint = load(_BLUEPRINT, ("targets.aws=null", "targets.gcp=null", "targets.api={}")).blueprint
+    resolved = resolve(blueprint, load_catalogue())
+    assert isinstance(resolved, Resolved), resolved
+    plan = serving_plan(decide(blueprint, resolved, Facts.open()))
+    (offer,) = plan.managed
+    assert (offer.target, offer.usd_per_month, offer.blended_usd_per_million) == ("azure", None, None)
+    text = " ".join(plan_text(plan, Path("chat.yaml"), money=USD).split())
+    assert "Azure endpoint managed unknown" in text
+    assert "their months are estimated" not in text
+    assert loads(dumps(plan)) == plan
+
+
+def test_every_endpoint_has_a_bare_price_of_its_day_and_a_source() -> None:
+    """A ratio is never below one: the service is on top of the instance; none is above 1.4."""
+    book = PriceBook.open()
+    for price in endpoint_prices():
+        bare = book.price(f"{price.cloud}/{price.instance}", region=price.region, as_of=price.last_seen)
+        assert bare is not None, price
+        assert 1.0 <= price.usd_per_hour / bare.point.usd < 1.4, price
+        assert price.first_seen <= price.last_seen
+        assert price.source in hosted_titles()
 
 
 def test_owning_wins_from_where_its_nodes_cost_what_the_tokens_do() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import (
+    ManagedOffer,
     ServingOption,
     ServingPlan,
     probability_text,
@@ -73,7 +74,7 @@ def hosted_lines(asked: Plan, money: MoneyFormat) -> list[str]:
         ]
         for option in plan.options
     ]
-    rows.append(["managed endpoint", "managed", *["unknown"], *[""] * 3, "unknown", "", "no dated price is known", ""])
+    rows += [_managed_row(offer, money) for offer in plan.managed]
     rows += [
         [
             offer.provider,
@@ -109,6 +110,7 @@ def hosted_lines(asked: Plan, money: MoneyFormat) -> list[str]:
     more = len(plan.hosted) - _MOST_HOSTED
     return [
         shown,
+        *prose(_managed_text(plan.managed), indent=2),
         *prose(
             f"{first.model} hosted by others, {tokens_text(first.tokens_per_day)} tokens a day at the mean, in and out "
             f"together; own wins from: tokens a day from which replicas {on_target(first.own_target)} cost less. "
@@ -118,6 +120,39 @@ def hosted_lines(asked: Plan, money: MoneyFormat) -> list[str]:
         ),
         "",
     ]
+
+
+def _managed_row(offer: ManagedOffer, money: MoneyFormat) -> list[str]:
+    name = offer.service or NAME_OF_TARGET[offer.target]
+    if offer.usd_per_month is None:
+        return [f"{name} endpoint", "managed", "unknown", *[""] * 3, "unknown", "", "no dated price", ""]
+    return [
+        f"{name} endpoint",
+        "managed",
+        per_million_text(offer.blended_usd_per_million, money),
+        *[""] * 3,
+        money.text(offer.usd_per_month),
+        "",
+        "as own, not tried",
+        offer.price_last_seen,
+    ]
+
+
+def _managed_text(offers: Sequence[ManagedOffer]) -> str:
+    """Return how the months behind managed endpoints are estimated; empty where none is."""
+    known = [offer for offer in offers if offer.over_instance is not None]
+    if not known:
+        return ""
+    each = "; ".join(
+        f"of {offer.service} {offer.over_instance:.2f} × the price of {offer.instance} on demand, the ratio "
+        + ("seen on it" if offer.seen_on == (offer.instance,) else f"seen on {', '.join(offer.seen_on)}")
+        + f" (last on {offer.price_last_seen})"
+        for offer in known
+    )
+    return (
+        f"Managed endpoints run the own image on the plan's nodes, day and night; their months are estimated: {each}. "
+        "Storage and traffic are not in them"
+    )
 
 
 def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:

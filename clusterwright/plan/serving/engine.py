@@ -30,8 +30,10 @@ from clusterwright.plan.serving.findings import (
 )
 from clusterwright.plan.serving.hosted import broken_limits, hosted_offers
 from clusterwright.plan.serving.job import growth_factor, load_of, requests_of, service_of, storage_of
+from clusterwright.plan.serving.managed import managed_offers
 from clusterwright.plan.serving.record import (
     HostedOffer,
+    ManagedOffer,
     Outcome,
     ServingGoals,
     ServingOption,
@@ -166,6 +168,12 @@ class ServingEngine:
     def _hosted(self, options: Sequence[ServingOption], as_of: dt.date) -> tuple[HostedOffer, ...]:
         asked = self.blueprint.targets.api
         return () if asked is None else hosted_offers(asked, self.model, self.service, options, as_of)
+
+    def _managed(self, options: Sequence[ServingOption], as_of: dt.date) -> tuple[ManagedOffer, ...]:
+        if self.blueprint.targets.api is None:
+            return ()
+        hours = self.blueprint.economics.hours_per_month
+        return managed_offers(options, self.facts.book, as_of, hours_per_month=hours)
 
     def _at_the_edge(self, option: ServingOption) -> Iterator[Finding]:
         """Yield `SRV023` where goals that are a quarter looser take half the nodes: little load goes on a replica."""
@@ -320,10 +328,12 @@ class ServingEngine:
     def plan(self, common: Mapping[str, Any]) -> ServingPlan:
         """Return the plan of a service, with the goals that only services have."""
         goals, asked = common["goals"], self.service.goals
+        as_of = dt.date.fromisoformat(common["as_of"])
         return ServingPlan(
             **{
                 **common,
-                "hosted": self._hosted(common["options"], dt.date.fromisoformat(common["as_of"])),
+                "hosted": self._hosted(common["options"], as_of),
+                "managed": self._managed(common["options"], as_of),
                 "goals": ServingGoals(
                     finish_within_days=None,
                     confidence=goals.confidence,

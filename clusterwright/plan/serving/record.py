@@ -356,11 +356,40 @@ class HostedOffer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ManagedOffer:
+    """An option's nodes behind a managed endpoint of its cloud, which runs the user's own image on them.
+
+    Attributes:
+        service: name of the cloud's service; empty where no price of one is known.
+        usd_per_node_hour: of the instance behind the endpoint, estimated as its price on demand times `over_instance`;
+            None where one of the two is not known, as all dollars are then.
+        over_instance: price behind the endpoint over that of the bare instance, when both were seen.
+        blended_usd_per_million: of the month over its input and output tokens.
+        seen_on: instances whose two prices give the ratio; price_first_seen, price_last_seen: days, ISO 8601.
+        sources: titles.
+    """
+
+    target: str
+    service: str
+    instance: str
+    nodes: int
+    usd_per_node_hour: float | None
+    over_instance: float | None
+    usd_per_month: float | None
+    blended_usd_per_million: float | None
+    seen_on: tuple[str, ...]
+    price_first_seen: str
+    price_last_seen: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ServingPlan(Plan):
     """The plan of a service: all its options serve.
 
     Attributes:
         hosted: models of others that `targets.api` compares it with, the cheapest month first; none are ranked.
+        managed: the rented options behind managed endpoints, where `targets.api` asks for the comparison.
     """
 
     workload: ServingWorkload
@@ -368,6 +397,7 @@ class ServingPlan(Plan):
     options: tuple[ServingOption, ...]
     other_options: tuple[ServingOtherOption, ...] = ()
     hosted: tuple[HostedOffer, ...] = ()
+    managed: tuple[ManagedOffer, ...] = ()
 
 
 def probability_text(probability: float) -> str:
