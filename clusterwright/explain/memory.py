@@ -4,14 +4,15 @@ from clusterwright.explain.records import Explanation, Input, total
 from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import probability_text
 from clusterwright.sizing.model.shapes import shape_of
-from clusterwright.sizing.training import memory_margin, optimizers
+from clusterwright.sizing.training import memory_margin
+from clusterwright.sizing.training.optimizer import optimizers
 from clusterwright.sizing.training.practice import CONTEXT_BYTES, FRAGMENTATION
 from clusterwright.units import percent
 
 _MEMORY = "clusterwright/sizing/training/memory.py"
 _MARGIN = "clusterwright/sizing/training/memory_margin.py"
 _RESIDUALS = "catalog/calibration_memory.csv"
-_OPTIMIZERS = "clusterwright/sizing/training/optimizers.py"
+_OPTIMIZERS = "clusterwright/sizing/training/optimizer/optimizers.py"
 
 
 def memory_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:

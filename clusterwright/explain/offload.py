@@ -5,7 +5,7 @@ from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import OffloadNeed
 from clusterwright.sizing.records.offload import SENT_BYTES, SUMMED_BYTES, USABLE_SHARE
-from clusterwright.sizing.training.optimizers import OPTIMIZERS, state_bytes, traffic_bytes
+from clusterwright.sizing.training.optimizer.optimizers import OPTIMIZERS, state_bytes, traffic_bytes
 from clusterwright.units import percent
 
 _OFFLOAD = "clusterwright/sizing/records/offload.py"

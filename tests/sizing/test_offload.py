@@ -20,9 +20,10 @@ from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records import offload
 from clusterwright.sizing.records.job import Front, TrainingJob
 from clusterwright.sizing.records.offload import Links, Offload, Owned
-from clusterwright.sizing.training import host_memory, memory
+from clusterwright.sizing.training import memory
+from clusterwright.sizing.training.optimizer import host_memory
+from clusterwright.sizing.training.optimizer.upkeep import upkeep_of
 from clusterwright.sizing.training.search import search
-from clusterwright.sizing.training.upkeep import upkeep_of
 
 CATALOGUE = load()
 CALIBRATION = load_calibration()

@@ -17,11 +17,12 @@ from clusterwright.sizing.hardware.devices import device_of
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import OptimizerName, TrainingJob
-from clusterwright.sizing.training import memory, optimizers, step
-from clusterwright.sizing.training.optimizers import ADAM, OPTIMIZERS, newton_schulz_flop
+from clusterwright.sizing.training import memory, step
+from clusterwright.sizing.training.optimizer import optimizers
+from clusterwright.sizing.training.optimizer.optimizers import ADAM, OPTIMIZERS, newton_schulz_flop
+from clusterwright.sizing.training.optimizer.upkeep import DEFAULT, upkeep_of
 from clusterwright.sizing.training.practice import STANDARD
 from clusterwright.sizing.training.search import search
-from clusterwright.sizing.training.upkeep import DEFAULT, upkeep_of
 from clusterwright.workload import transformer
 
 CATALOGUE = load()

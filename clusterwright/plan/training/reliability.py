@@ -9,7 +9,7 @@ from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import TrainingPoint
 from clusterwright.sizing.records.reliability import Reliability, ReliabilityNumbers
 from clusterwright.sizing.reliability.goodput import goodput
-from clusterwright.sizing.training.optimizers import OPTIMIZERS, checkpoint_bytes_per_parameter
+from clusterwright.sizing.training.optimizer.optimizers import OPTIMIZERS, checkpoint_bytes_per_parameter
 from clusterwright.tco.terms.records import Parameter
 from clusterwright.workload.transformer import parameters
 

@@ -10,8 +10,9 @@ from clusterwright.sizing.columns import DUALPIPE, ZERO_BUBBLE, Array, Device, L
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.records.reliability import Reliability
-from clusterwright.sizing.training import host_memory, layouts, memory, parallel_sizes
-from clusterwright.sizing.training.upkeep import DEFAULT, Upkeep
+from clusterwright.sizing.training import layouts, memory, parallel_sizes
+from clusterwright.sizing.training.optimizer import host_memory
+from clusterwright.sizing.training.optimizer.upkeep import DEFAULT, Upkeep
 
 #: Layouts of which the memory is looked at together, so that columns stay in the processor's cache.
 CHUNK_ROWS = 8192

@@ -13,7 +13,7 @@ from clusterwright.sizing.hardware.calibration import StackCalibration
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.training import memory, step
 from clusterwright.sizing.training.layouts import Space
-from clusterwright.sizing.training.upkeep import Upkeep
+from clusterwright.sizing.training.optimizer.upkeep import Upkeep
 
 #: Rows of a space that are looked at together, with every mode of recomputation: they stay in the processor's cache.
 CHUNK_ROWS = 4096

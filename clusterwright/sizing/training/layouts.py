@@ -12,7 +12,7 @@ from clusterwright.sizing.columns import RECOMPUTE, SCHEDULES, Array, Index, Lay
 from clusterwright.sizing.records.job import Layout, TrainingJob
 from clusterwright.sizing.records.offload import WEIGHTS_FROM_STAGE, Offload
 from clusterwright.sizing.training.constraints import allowed_nodes
-from clusterwright.sizing.training.optimizers import OPTIMIZERS
+from clusterwright.sizing.training.optimizer.optimizers import OPTIMIZERS
 from clusterwright.sizing.training.parallel_sizes import (
     SPLIT_BACKWARD,
     context_parallel_sizes,

@@ -26,8 +26,8 @@ from clusterwright.sizing.reliability import storage
 from clusterwright.sizing.reliability.goodput import goodput, goodputs, run_days
 from clusterwright.sizing.training import layouts, memory, step
 from clusterwright.sizing.training.elastic import elastic_nodes
-from clusterwright.sizing.training.offloaded import away_of
-from clusterwright.sizing.training.upkeep import upkeep_of
+from clusterwright.sizing.training.optimizer.offloaded import away_of
+from clusterwright.sizing.training.optimizer.upkeep import upkeep_of
 from clusterwright.units import SECONDS_PER_DAY, percent
 from clusterwright.workload import training, transformer
 

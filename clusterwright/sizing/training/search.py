@@ -20,14 +20,15 @@ from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.model.shapes import shape_of_job
 from clusterwright.sizing.records.job import Front, Layout, MemoryPerGpu, TrainingJob
 from clusterwright.sizing.records.reliability import Reliability
-from clusterwright.sizing.training import host_memory, layouts, memory, memory_margin, parallel_sizes, points
+from clusterwright.sizing.training import layouts, memory, memory_margin, parallel_sizes, points
 from clusterwright.sizing.training.constraints import constraints_of, fixed_parallelism, to_blame
 from clusterwright.sizing.training.layer_tables import first_level, needed_bytes
 from clusterwright.sizing.training.layouts import Space, enumerate_layouts
+from clusterwright.sizing.training.optimizer import host_memory
+from clusterwright.sizing.training.optimizer.upkeep import upkeep_of
 from clusterwright.sizing.training.parallel_sizes import node_limit
 from clusterwright.sizing.training.preference import preferred
 from clusterwright.sizing.training.timing import Timed, time_all
-from clusterwright.sizing.training.upkeep import upkeep_of
 from clusterwright.units import BYTES, percent, text
 
 _WORKLOAD = ("workload",)

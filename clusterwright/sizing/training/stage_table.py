@@ -8,7 +8,7 @@ from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.model.shapes import shape_of_job
 from clusterwright.sizing.records.job import Layout, StageMemory, TrainingJob
 from clusterwright.sizing.training import memory, stages
-from clusterwright.sizing.training.upkeep import upkeep_of
+from clusterwright.sizing.training.optimizer.upkeep import upkeep_of
 
 
 def columns_of(layout: Layout) -> Layouts:

@@ -26,8 +26,8 @@ from clusterwright.sizing.model import compute, experts, layer_memory
 from clusterwright.sizing.records.job import StepTime
 from clusterwright.sizing.records.offload import exposed_s as exposed_by_offload_s
 from clusterwright.sizing.training import memory, stages
-from clusterwright.sizing.training.optimizers import orthogonalisation_s
-from clusterwright.sizing.training.upkeep import DEFAULT, Upkeep, offload_times, optimizer_shards
+from clusterwright.sizing.training.optimizer.optimizers import orthogonalisation_s
+from clusterwright.sizing.training.optimizer.upkeep import DEFAULT, Upkeep, offload_times, optimizer_shards
 
 
 def bubble_s(layouts: Layouts, *, micro_batch_s: Values, forward_s: Values, weight_s: Values) -> Values:

@@ -17,12 +17,13 @@ from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.records.loading import Loading
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.reliability import goodput, storage
-from clusterwright.sizing.training import host_memory, layouts, memory, points, stages, step
+from clusterwright.sizing.training import layouts, memory, points, stages, step
 from clusterwright.sizing.training.elastic import elastic_nodes
 from clusterwright.sizing.training.layer_tables import CHUNK_ROWS, Tables, first_level, needed_bytes, rows_of, times_at
 from clusterwright.sizing.training.layouts import Space
+from clusterwright.sizing.training.optimizer import host_memory
+from clusterwright.sizing.training.optimizer.upkeep import Upkeep, upkeep_of
 from clusterwright.sizing.training.practice import FRAGMENTATION, STANDARD, Practice
-from clusterwright.sizing.training.upkeep import Upkeep, upkeep_of
 from clusterwright.workload import training, transformer
 
 

@@ -9,7 +9,7 @@ from clusterwright.sizing.columns import Layouts, Shape, Values
 from clusterwright.sizing.model.layer_memory import LayerBytes
 from clusterwright.sizing.records.job import OffloadNeed
 from clusterwright.sizing.records.offload import ACTIVATIONS, OPTIMIZER, PARAMETERS, HostBytes, Offload, OffloadTimes
-from clusterwright.sizing.training.upkeep import Upkeep, offload_times, outside_bytes, updated_parameters
+from clusterwright.sizing.training.optimizer.upkeep import Upkeep, offload_times, outside_bytes, updated_parameters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,8 +10,9 @@ from clusterwright.sizing.model.layer_memory import LayerBytes
 from clusterwright.sizing.records import offload
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.records.offload import HostBytes, Links, Offload, OffloadTimes, Owned
-from clusterwright.sizing.training import memory, optimizers, stages
-from clusterwright.sizing.training.optimizers import ADAM, OPTIMIZERS, Optimizer
+from clusterwright.sizing.training import memory, stages
+from clusterwright.sizing.training.optimizer import optimizers
+from clusterwright.sizing.training.optimizer.optimizers import ADAM, OPTIMIZERS, Optimizer
 from clusterwright.sizing.training.practice import STANDARD, Practice
 
 

@@ -13,7 +13,7 @@ from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.records.offload import USABLE_SHARE
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.reliability import checkpoints
-from clusterwright.sizing.training.upkeep import Upkeep, outside_bytes
+from clusterwright.sizing.training.optimizer.upkeep import Upkeep, outside_bytes
 from clusterwright.units import BYTES, percent, text
 
 _PATH = ("workload", "memory")
