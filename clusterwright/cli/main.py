@@ -12,7 +12,7 @@ import typer
 
 from clusterwright import __version__
 from clusterwright.cli import ending, web, without_blueprint, written_commands
-from clusterwright.cli.options import AsJson, Blueprint, Force, Quiet, Quotes, Rates, SetValues, refuse_with
+from clusterwright.cli.options import AsJson, Blueprint, Force, OutputFile, Quiet, Quotes, Rates, SetValues, refuse_with
 from clusterwright.cli.prices.commands import prices
 from clusterwright.cli.render.help_text import Application
 from clusterwright.cli.render.terminal import protect_streams
@@ -48,7 +48,7 @@ def _common(
 @app.command()
 def init(
     kind: Annotated[str, typer.Argument(help="train, finetune or serve")] = "train",
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
+    output: OutputFile = None,
 ) -> None:
     """Write a commented blueprint to start from."""
     from clusterwright.cli import start

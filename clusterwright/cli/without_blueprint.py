@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from clusterwright.cli.options import AsJson, Output, Quiet, Runs, SetValues
+from clusterwright.cli.options import AsJson, Output, OutputFile, Quiet, Runs, SetValues, refuse_dash
 from clusterwright.cli.render.help_text import Application
 
 
@@ -109,7 +109,8 @@ validate = Application(help="Hold the engines against published figures.", no_ar
 def validate_training(
     runs: Runs,
     predictions: Annotated[
-        Path | None, typer.Option(metavar="OUT.csv", help="write the prediction of every row, with its band")
+        Path | None,
+        typer.Option(metavar="OUT.csv", help="write the prediction of every row, with its band", callback=refuse_dash),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -126,7 +127,8 @@ def validate_serving(
         Path | None, typer.Option(metavar="MODELS.csv", help="a table of models that goes before the catalogue")
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(metavar="OUT.csv", help="write every metric of every row, with its band")
+        Path | None,
+        typer.Option(metavar="OUT.csv", help="write every metric of every row, with its band", callback=refuse_dash),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -143,7 +145,8 @@ def validate_finetune(
         Path | None, typer.Option(metavar="MODELS.csv", help="a table of models that goes before the catalogue")
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(metavar="OUT.csv", help="write every metric of every row, with its band")
+        Path | None,
+        typer.Option(metavar="OUT.csv", help="write every metric of every row, with its band", callback=refuse_dash),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,9 +172,7 @@ def validate_tco(
 
 def probe(
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV file to write")] = Path(
-        "probe.csv"
-    ),
+    output: OutputFile = Path("probe.csv"),
     backend: Annotated[
         str, typer.Option(metavar="NAME", help="auto, torch or numpy; auto is torch where it sees an accelerator")
     ] = "auto",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from clusterwright.cli.options import AsJson, Blueprint, Force, Output, Pdf, Quiet, Quotes, Rates, SetValues
+from clusterwright.cli.options import AsJson, Blueprint, Force, Output, OutputFile, Pdf, Quiet, Quotes, Rates, SetValues
 from clusterwright.errors import InputError
 
 
@@ -92,7 +92,7 @@ def export(  # noqa: PLR0917 - options of the command line
     on: Annotated[
         str | None, typer.Option(metavar="TARGET", help="aws, azure or gcp, where the tool has several")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="file to write")] = None,
+    output: OutputFile = None,
     begin: Annotated[
         str | None, typer.Option(metavar="DAY", help="focus: first day of the horizon, the first of a month")
     ] = None,

@@ -126,6 +126,34 @@ def test_init_writes_a_blueprint_that_plans(command: Command, tmp_path: Path) ->
     assert "cannot be written" in command("init", "-o", tmp_path / "none" / "x.yaml").err
 
 
+def test_a_dash_is_standard_output(
+    command: Command, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that write a text file print it for `-o -`, those that write a folder refuse, and no file is made."""
+    monkeypatch.chdir(tmp_path)
+    assert command("init", "-o", "-") == command("init")
+    bill = ("export", small, "--to", "focus")
+    assert command(*bill, "-o", "-").out == command(*bill).out
+    cluster = ("export", small, "--to", "parallelcluster", "--on", "aws")
+    assert command(*cluster, "--output=-").out.startswith(command(*cluster).out[:200])
+    runs = tmp_path / "runs.csv"
+    runs.write_text("")
+    for refused in (
+        ("build", small, "-o", "-"),
+        ("stack", small, "--on", "aws", "-o", "-"),
+        ("report", small, "-o", "-"),
+        ("onprem", small, "-o", "-"),
+        ("calibrate", runs, "-o", "-"),
+        ("validate", "training", runs, "--predictions", "-"),
+        ("validate", "serving", runs, "--predictions", "-"),
+        ("validate", "finetune", runs, "--predictions", "-"),
+    ):
+        ended = command(*refused)
+        assert ended.code == 2, refused
+        assert "- is standard output, which this option cannot write to" in ended.err
+    assert {path.name for path in tmp_path.iterdir()} == {small.name, runs.name}
+
+
 def test_the_schema_of_a_new_blueprint_goes_where_it_goes(command: Command, tmp_path: Path) -> None:
     """Line and file name no place of this machine; a schema that stands there is left alone, and told if it is old."""
     path, schema = tmp_path / "a" / "mine.yaml", tmp_path / "a" / "blueprint.schema.json"

@@ -75,6 +75,20 @@ def test_a_probe_writes_its_file_once(command: Command, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_probe_prints_its_file(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `-o -` the rows are all that is printed, no file is made, and JSON beside them is refused."""
+    monkeypatch.chdir(tmp_path)
+    ended = command("probe", "-o", "-", "--backend", "numpy")
+    assert ended.code == 0
+    rows = list(csv.DictReader(ended.out.splitlines()))
+    assert [row["kind"] for row in rows] == ["matmul", "decode", STEP, "transformer_memory"]
+    assert "4 measurements in" in ended.err
+    refused = command("probe", "-o", "-", "--backend", "numpy", "--json")
+    assert refused.code == 2
+    assert "-o - has no form with --json" in refused.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_json_has_what_the_file_has(command: Command, tmp_path: Path) -> None:
     """Cases by name, values, the environment, and what was left out with its reason."""
     found = json.loads(command("probe", "-o", tmp_path / "mine.csv", "--backend", "numpy", "--json", "-q").out)

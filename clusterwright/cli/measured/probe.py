@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from clusterwright.cli.options import refuse_with
 from clusterwright.cli.render.text_table import Column, fitted, table
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.evidence.probe.measure import Probed
@@ -24,7 +25,7 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 def probe(
-    output: Path,
+    output: Path | None,
     *,
     backend: str,
     seconds: float,
@@ -36,7 +37,7 @@ def probe(
     """Measure, write the file and print the best of each kind; return the exit code.
 
     Args:
-        output: the CSV file.
+        output: the CSV file; None prints it instead of the best of each kind.
         backend: `auto`, `torch` or `numpy`.
         seconds: bound of the measuring.
         accelerator: what the device is; known by its driver's name if None.
@@ -51,7 +52,10 @@ def probe(
     from clusterwright.evidence.probe import file, measure
     from clusterwright.evidence.probe.backend import open_backend
 
-    file.check_writable(output, force=force)
+    if output is None:
+        refuse_with("-o -", {"--json": as_json})
+    else:
+        file.check_writable(output, force=force)
     catalogue = load()
     opened = open_backend(backend)
     identity = _accelerator(opened.environment, accelerator)
@@ -65,7 +69,12 @@ def probe(
     if not probed.measurements:
         reasons = {one.reason for one in probed.left_out}
         raise InputError(f"nothing was measured: {', '.join(sorted(reasons))}", help="give more --seconds")
-    file.write(output, file.csv_text(probed.measurements), force=force)
+    rows = file.csv_text(probed.measurements)
+    if output is None:
+        print(rows, end="")
+        say(f"{len(probed.measurements)} measurements in {probed.seconds:.0f} s")
+        return EXIT_FINE
+    file.write(output, rows, force=force)
     known = catalogue.accelerators.get(identity)
 
     def share(one: Measurement) -> float | None:
