@@ -39,6 +39,10 @@ class Term:
         return f"{self.number(value)} {self.unit}".rstrip()
 
 
+def _in_words(equation: str, terms: Mapping[str, Term]) -> str:
+    return equation.format_map({name: term.words for name, term in terms.items()})
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """One call of a formula.
@@ -58,7 +62,7 @@ class Recorded:
     @property
     def rule(self) -> str:
         """The equation in words."""
-        return self.equation.format_map({name: term.words for name, term in self.terms.items()})
+        return _in_words(self.equation, self.terms)
 
     @property
     def filled(self) -> str:
@@ -93,6 +97,11 @@ class Formula(Generic[P, R]):
         self.terms = terms
         self.function = function
         self.__doc__ = function.__doc__
+
+    @property
+    def rule(self) -> str:
+        """The equation in words."""
+        return _in_words(self.equation, self.terms)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the function returns."""

@@ -49,13 +49,17 @@ def test_there_are_formulas() -> None:
     assert {name.rpartition(".")[2] for name in FORMULAS} >= {
         "at_least_launched",
         "capped_share",
+        "cost_of_run",
         "flops_per_token",
         "late_s",
         "layer_s",
         "model_flop_utilisation",
+        "priced_share",
         "productive_fraction",
         "run_days",
         "step_compute_s",
+        "usd_per_gpu_hour",
+        "usd_per_million_tokens",
     }
 
 

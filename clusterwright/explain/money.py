@@ -2,16 +2,19 @@
 
 from collections import defaultdict
 
-from clusterwright.explain.records import Explanation, Input, exact, total
+from clusterwright.explain.records import Explanation, Input, exact, explained, total
+from clusterwright.formulas import Formula
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import amount_text
 from clusterwright.plan.work import reference_target, run_hours
+from clusterwright.tco.formulas.unit_cost import RunPart, cost_of_run, priced_share, usd_per_gpu_hour
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CashFlowRow, CategoryCost, PresentYear, PricedLine
 from clusterwright.units import percent
 
 _SOURCES = ("docs/tco.md; tco/sql",)
+_UNKNOWN = "unknown: a price is missing"
 
 
 def money_numbers(plan: Plan, option: Option, counted: Ledger, money: MoneyFormat) -> tuple[Explanation, ...]:
@@ -21,14 +24,15 @@ def money_numbers(plan: Plan, option: Option, counted: Ledger, money: MoneyForma
     if option.horizon_usd is not None or option.capex_usd is not None:
         rows = counted.cash_flow_rows(option.target)
         years = counted.present_years(option.target)
+    parts = counted.run_parts(option.target)
     return (
         _runs(plan, option),
-        _run(plan, option, money),
+        _run(plan, option, parts, money),
         _horizon(plan, option, money),
         _capex(option, rows, money),
         _npv(plan, option, years, money),
         _per_gpu_hour(plan, option, money),
-        _priced_share(plan, option, money),
+        _priced_share(plan, option, parts, money),
     )
 
 
@@ -39,7 +43,7 @@ def _entry(
         number=number,
         title=title,
         value=value,
-        equation=(rule, numbers or "unknown: a price is missing"),
+        equation=(rule, numbers or _UNKNOWN),
         inputs=inputs,
         sources=_SOURCES,
     )
@@ -127,31 +131,44 @@ def _run_number(option: Option) -> str:
     return "run_usd" if option.facility is None else "run_share_usd"
 
 
-def _run(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
-    unit = plan.workload.unit
-    if option.facility is None:
-        rule = f"sum over categories of what is paid while the {unit.name} lasts"
-        more: tuple[Input, ...] = (
-            Input(name="hours", value=f"{option.calendar_days * 24:,.2f}", source="explain calendar_days"),
-            *(_line(line, money) for line in option.lines),
-        )
-    else:
-        rule = f"sum over categories of the {unit.name}'s share of the horizon's cost, after resale"
-        hours = plan.economics.horizon_months * plan.economics.hours_per_month * plan.economics.utilisation
-        more = (
-            Input(
-                name="share",
-                value=f"{option.calendar_days * 24:,.2f} h of {hours:,.0f} h worked",
-                source="explain calendar_days; horizon × utilisation",
-            ),
-        )
-    return _entry(
-        _run_number(option),
-        f"cost of {unit.asked}" if option.facility is None else f"share of {unit.each} in the cost of the horizon",
-        value=money.text(option.run_cost_usd),
-        rule=rule,
-        numbers=_sum(option.run_cost_usd, [entry.usd for entry in option.run_breakdown], money),
-        inputs=(*_categories(option.run_breakdown, money), *more),
+def _run(plan: Plan, option: Option, parts: tuple[RunPart, ...], money: MoneyFormat) -> Explanation:
+    unit, economics = plan.workload.unit, plan.economics
+    hours = f"{option.calendar_days * 24:,.2f} h (explain calendar_days)"
+    horizon = f"{economics.horizon_months:g} months of {economics.hours_per_month:g} h"
+    held = option.run_cost_usd
+    entry = Explanation(
+        number=_run_number(option),
+        title=f"cost of {unit.asked}"
+        if option.facility is None
+        else f"share of {unit.each} in the cost of the horizon",
+        value=money.text(held),
+        equation=(cost_of_run.rule, _UNKNOWN),
+        inputs=(
+            *_categories(option.run_breakdown, money),
+            *(() if option.facility is not None else (_line(line, money) for line in option.lines)),
+        ),
+        sources=(cost_of_run.source,),
+    )
+    if held is None or not parts:
+        return entry
+    (part,) = parts
+    return explained(
+        cost_of_run.record(**part.arguments(part.paid, money.amount(1.0))),
+        number=entry.number,
+        title=entry.title,
+        value=entry.value,
+        result="{:,.2f} " + money.code,
+        currency=money.code,
+        held=money.amount(held),
+        origins={
+            "variable_usd": f"cash flow of {horizon}, its variable rows",
+            "runs": "explain runs_in_horizon",
+            "held_usd": "cash flow, rows of what is held for the work",
+            "share_while_held": f"{hours} over {horizon} × {percent(economics.utilisation)} utilisation × growth",
+            "running_usd": "cash flow, all other rows",
+            "share_while_running": f"{hours} over {horizon}",
+        },
+        more=entry.inputs,
     )
 
 
@@ -223,41 +240,58 @@ def _npv(plan: Plan, option: Option, years: tuple[PresentYear, ...], money: Mone
 def _per_gpu_hour(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
     unit = plan.workload.unit
     hours = option.calendar_days * 24
-    numbers = None
-    if option.run_cost_usd is not None and option.usd_per_gpu_hour is not None:
-        result = f"{money.amount(option.usd_per_gpu_hour):.4f} {money.code}"
-        numbers = f"{exact(option.run_cost_usd, money)} / ({option.gpus:,} × {hours:,.3f}) = {result}"
-    return _entry(
-        "usd_per_gpu_hour",
-        f"cost of a GPU-hour of the {unit.name}",
-        value=money.text(option.usd_per_gpu_hour),
-        rule=f"{unit.name} cost / (GPUs × calendar hours)",
-        numbers=numbers,
-        inputs=(
-            Input(
-                name=f"{unit.name} cost",
-                value="unknown" if option.run_cost_usd is None else f"{exact(option.run_cost_usd, money)} {money.code}",
-                source=f"explain {_run_number(option)}",
-            ),
+    run_usd, held = option.run_cost_usd, option.usd_per_gpu_hour
+    title = f"cost of a GPU-hour of the {unit.name}"
+    if run_usd is None or held is None:
+        return _unknown("usd_per_gpu_hour", title, usd_per_gpu_hour)
+    return explained(
+        usd_per_gpu_hour.record(run_usd=money.amount(run_usd), gpu_hours=option.gpus * hours),
+        number="usd_per_gpu_hour",
+        title=title,
+        value=money.text(held),
+        result="{:.4f} " + money.code,
+        currency=money.code,
+        held=money.amount(held),
+        origins={"run_usd": f"explain {_run_number(option)}", "gpu_hours": f"{option.gpus:,} GPUs × {hours:,.3f} h"},
+        more=(
             Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
             Input(name="hours", value=f"{hours:,.3f}", source="explain calendar_days"),
         ),
     )
 
 
-def _priced_share(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
-    numbers = None
-    if option.priced_share is not None:
-        documented = " + ".join(exact(abs(entry.priced_usd), money) for entry in option.run_breakdown)
-        absolute = " + ".join(exact(abs(entry.usd), money) for entry in option.run_breakdown)
-        numbers = f"({documented}) / ({absolute}) = {option.priced_share:.4f}"
-    return _entry(
-        "priced_share",
-        f"share of the {plan.workload.unit.name}'s cost that is priced from documents",
-        value=percent(option.priced_share),
-        rule="documented or given / all, by category, resale counted without its sign",
-        numbers=numbers,
-        inputs=_categories(option.run_breakdown, money),
+def _priced_share(plan: Plan, option: Option, parts: tuple[RunPart, ...], money: MoneyFormat) -> Explanation:
+    held = option.priced_share
+    title = f"share of the {plan.workload.unit.name}'s cost that is priced from documents"
+    if held is None or not parts:
+        return _unknown("priced_share", title, priced_share)
+    (part,) = parts
+    per_usd = money.amount(1.0)
+    counted = "explain of the cost of a run; rows of the cash flow without their signs"
+    return explained(
+        priced_share.record(
+            documented_usd=cost_of_run(**part.arguments(part.priced, per_usd)),
+            all_usd=cost_of_run(**part.arguments(part.absolute, per_usd)),
+        ),
+        number="priced_share",
+        title=title,
+        value=percent(held),
+        result="{:.4f}",
+        currency=money.code,
+        held=held,
+        origins={"documented_usd": f"{counted}, of which the price is documented or given", "all_usd": counted},
+        more=_categories(option.run_breakdown, money),
+    )
+
+
+def _unknown(number: str, title: str, of: Formula[..., float]) -> Explanation:
+    return Explanation(
+        number=number,
+        title=title,
+        value="unknown",
+        equation=(of.rule, _UNKNOWN),
+        inputs=(),
+        sources=(of.source,),
     )
 
 

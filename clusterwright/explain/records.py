@@ -69,6 +69,7 @@ def explained(
     more: tuple[Input, ...] = (),
     sources: tuple[str, ...] = (),
     scale: float = 1.0,
+    currency: str = "",
 ) -> Explanation:
     """Return the explanation of a number from a call of its formula.
 
@@ -83,9 +84,14 @@ def explained(
         more: further inputs.
         sources: besides the formula's.
         scale: by which results are multiplied before they are written.
+        currency: behind the inputs that are amounts of money, which the call was given in it.
     """
     inputs = [
-        Input(name=term.words, value=recorded.text(argument), source=origins[argument])
+        Input(
+            name=term.words,
+            value=f"{recorded.text(argument)} {currency}" if _is_money(argument) else recorded.text(argument),
+            source=origins[argument],
+        )
         for argument, term in recorded.terms.items()
         if argument in origins
     ]
@@ -105,6 +111,10 @@ def explained(
         inputs=(*inputs, *more),
         sources=(recorded.source, *sources),
     )
+
+
+def _is_money(argument: str) -> bool:
+    return argument == "usd" or argument.endswith("_usd")
 
 
 def exact(usd: float, money: MoneyFormat) -> str:

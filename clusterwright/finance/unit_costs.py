@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from clusterwright.plan.alternatives.contracted import Offer
 from clusterwright.plan.record import Plan
 from clusterwright.tco.formulas.finance import Levelisation, capital_recovery_factor
+from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CandidateCost
 
@@ -51,7 +52,9 @@ def unit_costs(
     return tuple(
         UnitCost(
             key=cost.key,
-            usd_per_million_tokens=None if cost.run_usd is None or tokens is None else cost.run_usd / tokens * 1e6,
+            usd_per_million_tokens=None
+            if cost.run_usd is None or tokens is None
+            else usd_per_million_tokens(usd=cost.run_usd, tokens=tokens),
             usd_per_effective_pflop_hour=None
             if cost.run_usd is None or flops is None
             else cost.run_usd / (flops / 1e15 / 3600.0),

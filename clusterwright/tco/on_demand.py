@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
+from clusterwright.tco.formulas.unit_cost import priced_share, usd_per_gpu_hour
 from clusterwright.tco.ledger.priced_lines import price_lines
 from clusterwright.tco.terms.assumptions import assumptions
 from clusterwright.tco.terms.records import Candidate, Economics, MissingPrice, PricedLine
@@ -78,7 +79,7 @@ def _run_cost(candidate: Candidate, lines: Sequence[PricedLine], hours_per_month
         run_usd=usd,
         run_usd_low=total([entry.unit_usd_low for entry in lines], candidate.run_time_low),
         run_usd_high=total([entry.unit_usd_high for entry in lines], candidate.run_time_high),
-        usd_per_gpu_hour=None if usd is None else usd / (candidate.gpus * run_hours),
-        priced_share=None if not usd or documented is None else documented / usd,
+        usd_per_gpu_hour=None if usd is None else usd_per_gpu_hour(run_usd=usd, gpu_hours=candidate.gpus * run_hours),
+        priced_share=None if not usd or documented is None else priced_share(documented_usd=documented, all_usd=usd),
         missing=missing,
     )

@@ -26,11 +26,11 @@ cash as (
 select
     cash.scenario,
     cash.key,
-    cash.usd || ' USD of cash, ' || candidate_total.run_usd || ' a run' as finding
+    cash.usd || ' USD of cash, ' || run_cost.run_usd || ' a run' as finding
 from cash
 inner join option_work on cash.key = option_work.key
-left join candidate_total on cash.scenario = candidate_total.scenario and cash.key = candidate_total.key
+left join run_cost on cash.scenario = run_cost.scenario and cash.key = run_cost.key
 where
-    candidate_total.run_usd is null
-    or abs(candidate_total.run_usd * option_work.runs - cash.usd)
+    run_cost.run_usd is null
+    or abs(run_cost.run_usd * option_work.runs - cash.usd)
     > greatest(0.005, 1e-12 * cash.paid_usd * greatest(1.0, cash.run_hours_of_horizon))

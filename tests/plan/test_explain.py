@@ -12,6 +12,7 @@ from clusterwright.explain.explanation import find, names_of
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation
 from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.pricing.quoted import QuotedPrice
 from tests.opened import explanations
 
 from .examples import shipped
@@ -107,6 +108,44 @@ def test_another_fact_is_seen_in_the_explanation() -> None:
     assert any(item.name == "differs from the plan" for item in after.inputs)
     for number in ("compute_s", "layer_s", "calendar_days", "mfu", "flop_per_token"):
         assert not any(item.name == "differs from the plan" for item in find(explanations(plan, "aws"), number).inputs)
+
+
+def test_another_price_is_seen_in_the_explanation() -> None:
+    """Money counted with twice the price of the dearest part is explained with it, and differs from the plan's."""
+    plan, option = shipped(), _option("onprem")
+    dearest = max(option.lines, key=lambda line: line.line.quantity * (line.unit_usd or 0.0))
+    assert dearest.unit_usd is not None
+    quote = QuotedPrice(
+        sku=dearest.line.sku,
+        unit=dearest.line.unit,
+        usd=2 * dearest.unit_usd,
+        price=2 * dearest.unit_usd,
+        currency="USD",
+        usd_per_currency=1.0,
+        rate_on="",
+        vendor="a vendor",
+        quoted_on=plan.as_of,
+        lead_time_weeks=None,
+        file="quotes.csv",
+        line=2,
+    )
+    dearer = dataclasses.replace(plan, quotes=(quote,))
+    before, after = (find(explanations(entry, "onprem"), "run_share_usd") for entry in (plan, dearer))
+    assert not any(item.name == "differs from the plan" for item in before.inputs)
+    assert any(item.name == "differs from the plan" for item in after.inputs)
+    assert calculated(after.equation[-1])[1] > 1.3 * calculated(before.equation[-1])[1]
+
+
+def test_a_gpu_hour_and_its_share_are_calculated_from_the_cost_of_the_run() -> None:
+    """Twice the cost of a run is twice the cost of a GPU-hour in the explanation, whatever the plan holds."""
+    plan = shipped()
+    aws = _option("aws")
+    assert aws.run_usd is not None
+    doubled = dataclasses.replace(plan, options=(dataclasses.replace(aws, run_usd=2 * aws.run_usd), *plan.options[1:]))
+    before, after = (find(explanations(entry, "aws"), "usd_per_gpu_hour") for entry in (plan, doubled))
+    assert calculated(after.equation[-1])[1] == pytest.approx(2 * calculated(before.equation[-1])[1], abs=2e-4)
+    assert any(item.name == "differs from the plan" for item in after.inputs)
+    assert any(item.name == "differs from the plan" for item in find(explanations(doubled, "aws"), "run_usd").inputs)
 
 
 def test_breakeven_of_every_pair_is_explained() -> None:

@@ -7,7 +7,9 @@ import duckdb
 import pytest
 
 from clusterwright.pricing.statements import files, statement
+from clusterwright.tco.formulas.unit_cost import run_total
 from clusterwright.tco.ledger.engine import TABLES
+from clusterwright.tco.ledger.results import run_parts
 from clusterwright.tco.terms.owner_costs import owner_costs
 
 Row = dict[str, Any]
@@ -239,7 +241,7 @@ def _monthly(key: str, item: str, usd: float) -> dict[tuple[str, str, float], ob
 
 
 def test_candidate_total() -> None:
-    """Variable costs go to runs evenly, held ones by hours worked, others by the time of the run."""
+    """Capex is of month 0, the present value is discounted by month, priced shares are of absolute amounts."""
     flow = [
         _amount("mine", 0, "compute", 1000.0, capex_or_opex="capex", held=True),
         _amount("mine", 12, "energy", 50.0, held=True, basis="assumed", fixed_or_variable="variable"),
@@ -257,11 +259,24 @@ def test_candidate_total() -> None:
         "capex_usd": 1000.0,
         "horizon_usd": 949.0,
         "npv_usd": pytest.approx(1000 + 70 / 1.1 - 100),
-        "run_usd": pytest.approx(1000 * 0.1 + 50 / 10 + 20 * 0.05 - 121 * 0.1),
         "capex_priced_share": 1.0,
         "horizon_priced_share": pytest.approx(1020 / 1191),
-        "run_priced_share": pytest.approx(101 / (101 + 5 + 12.1)),
     }
+
+
+def test_run_total() -> None:
+    """Variable costs go to runs evenly, held ones by hours worked, others by the time of the run; resale is less."""
+    flow = [
+        _amount("mine", 0, "compute", 1000.0, capex_or_opex="capex", held=True),
+        _amount("mine", 12, "energy", 50.0, held=True, basis="assumed", fixed_or_variable="variable"),
+        _amount("mine", 12, "storage", 20.0),
+        _amount("mine", 24, "resale", -121.0, capex_or_opex="capex", held=True, basis="assumed"),
+    ]
+    rows = _run("tco/sql/run_total.sql", {"cash_flow": flow, "work": [_work("mine", owned=True)]})
+    (parts,) = run_parts(rows).values()
+    total = run_total(parts)
+    assert total.usd == pytest.approx(1000 * 0.1 + 50 / 10 + 20 * 0.05 - 121 * 0.1)
+    assert total.priced_share == pytest.approx(101 / (101 + 5 + 12.1))
 
 
 def test_a_run_of_another_time_takes_its_share() -> None:
@@ -272,13 +287,11 @@ def test_a_run_of_another_time_takes_its_share() -> None:
         _amount("mine", 12, "storage", 20.0, scenario="high"),
     ]
     times = [{"key": "mine", "scenario": "high", "factor": 1.2}]
-    (row,) = _run(
-        "tco/sql/candidate_total.sql",
-        {"cash_flow": flow, "work": [_work("mine", owned=True)], "run_time": times},
-        discount_rate=0.0,
-    )
-    assert row["run_usd"] == pytest.approx(60 / 10 + 100 * 0.1 * 1.2 + 20 * 0.05 * 1.2)
-    assert row["horizon_usd"] == 180.0
+    tables = {"cash_flow": flow, "work": [_work("mine", owned=True)], "run_time": times}
+    ((option, parts),) = run_parts(_run("tco/sql/run_total.sql", tables)).items()
+    assert option == ("mine", "high")
+    assert run_total(parts).usd == pytest.approx(60 / 10 + 100 * 0.1 * 1.2 + 20 * 0.05 * 1.2)
+    assert _run("tco/sql/candidate_total.sql", tables, discount_rate=0.0)[0]["horizon_usd"] == 180.0
 
 
 def test_category_total() -> None:
@@ -395,7 +408,7 @@ SOUND = {
     "owner_cost": [{"item": "Staff"}],
     "work": [_work("a", owned=True)],
     # Ten runs take half of the 2,000 hours, and so half of the 90 USD.
-    "candidate_total": [{"scenario": scenario, "key": "a", "run_usd": 4.5} for scenario in ("low", "base", "high")],
+    "run_cost": [{"scenario": scenario, "key": "a", "run_usd": 4.5} for scenario in ("low", "base", "high")],
     **_paced("a", months=(1.0, 2.0)),
 }
 

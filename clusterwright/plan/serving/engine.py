@@ -49,13 +49,13 @@ from clusterwright.sizing.serving.calibration import Calibration, load_calibrati
 from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
 from clusterwright.sizing.serving.search import Predicted, Searched, ServingSize, searches
 from clusterwright.sizing.serving.service import Service
+from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.tco.terms.records import Parameter
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
 from clusterwright.workload.transformer import parameters
 
 #: Spot nodes that are taken back, per node and day; the same assumption as for training.
 _SPOT_INTERRUPTIONS_PER_NODE_DAY = 7.3e-3
-_MILLION = 1e6
 #: Requests in flight on a replica, and nodes, from which on the goals are looked at: another may take far fewer.
 _LITTLE_LOAD, _MANY = 4.0, 4
 #: Orders what misses the goals by its probability of meeting them before anything else.
@@ -441,7 +441,7 @@ def _prices(common: Mapping[str, Any], *, outputs: float, inputs: float, at_capa
     low, high = (common["run_usd_low"], common["run_usd_high"]) if rented else (None, None)
 
     def each(dollars: float | None, tokens: float) -> float | None:
-        return None if dollars is None or tokens <= 0 else dollars / tokens * _MILLION
+        return None if dollars is None or tokens <= 0 else usd_per_million_tokens(usd=dollars, tokens=tokens)
 
     return TokenPrices(
         output=each(usd, outputs),

@@ -13,9 +13,10 @@ from clusterwright.pricing.records import TERMS
 from clusterwright.pricing.statements import files, of_its_own, statement, words
 from clusterwright.tco.formulas.finance import Levelisation, LevelisedCost
 from clusterwright.tco.formulas.returns import Flow
+from clusterwright.tco.formulas.unit_cost import RunPart, RunTotal, run_total
 from clusterwright.tco.ledger.input_rows import as_candidate, candidate_row, contract_tables, line_rows, parameter_rows
 from clusterwright.tco.ledger.priced_lines import price_lines
-from clusterwright.tco.ledger.results import SCENARIOS, breakevens, candidate_costs, cumulative_points
+from clusterwright.tco.ledger.results import SCENARIOS, breakevens, candidate_costs, cumulative_points, run_parts
 from clusterwright.tco.renting.commitments import CommitmentLot, commitment_lots, committed_months
 from clusterwright.tco.renting.mixes import Mix
 from clusterwright.tco.terms.assumptions import assumptions, own_parameters, parameters, resale_curve
@@ -233,6 +234,7 @@ class Ledger:
             mixed={mix.key for mix in self.mixes},
             work=self._rows("tco/sql/candidate_work.sql"),
             totals=self._rows("tco/sql/candidate_total.sql"),
+            runs=self._run_totals(),
             categories=self._rows("tco/sql/category_total.sql"),
         )
 
@@ -273,9 +275,23 @@ class Ledger:
         found = self._rows("tco/sql/levelised_cost.sql")
         return {row.pop("key"): LevelisedCost(**row) for row in found}
 
+    def run_parts(self, key: str) -> tuple[RunPart, ...]:
+        """Return what the cost of one run is counted from in the base scenario, by part; of no unknown price."""
+        return tuple(self._run_parts().get((key, "base"), ()))
+
+    def _run_parts(self) -> dict[tuple[str, str], list[RunPart]]:
+        return run_parts(self._rows("tco/sql/run_total.sql"))
+
+    def _run_totals(self) -> dict[tuple[str, str], RunTotal]:
+        return {option: run_total(parts) for option, parts in self._run_parts().items()}
+
     def audit(self) -> tuple[Row, ...]:
         """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
-        self._create("candidate_total")
+        runs = [
+            {"scenario": scenario, "key": key, "run_usd": total.usd}
+            for (key, scenario), total in self._run_totals().items()
+        ]
+        self.create("run_cost", "tco/sql/stg_run_cost.sql", {"rows": runs})
         return tuple(
             {"audit": path.stem, **row} for path in files("tco/audits") for row in self._rows(f"tco/audits/{path.name}")
         )

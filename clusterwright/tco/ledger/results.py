@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from clusterwright.pricing.records import COMMITTED_TERMS
+from clusterwright.tco.formulas.unit_cost import RunAmounts, RunPart, RunTotal, usd_per_gpu_hour
 from clusterwright.tco.terms.records import (
     Breakeven,
     Candidate,
@@ -28,6 +29,7 @@ def candidate_costs(
     *,
     work: Sequence[Row],
     totals: Sequence[Row],
+    runs: Mapping[tuple[str, str], RunTotal],
     categories: Sequence[Row],
     mixed: Collection[str] = (),
 ) -> tuple[CandidateCost, ...]:
@@ -44,6 +46,7 @@ def candidate_costs(
             lines=lines[candidate.key],
             work=work_by_key[candidate.key],
             totals={scenario: total_by_key.get((candidate.key, scenario), {}) for scenario in SCENARIOS},
+            runs={scenario: runs.get((candidate.key, scenario)) for scenario in SCENARIOS},
             categories=categories_by_key[candidate.key],
             mixed=candidate.key in mixed,
         )
@@ -58,12 +61,16 @@ def _candidate_cost(
     lines: tuple[PricedLine, ...],
     work: Row,
     totals: Mapping[str, Row],
+    runs: Mapping[str, RunTotal | None],
     categories: Sequence[Row],
     mixed: bool,
 ) -> CandidateCost:
     base, low, high = (totals[scenario] for scenario in SCENARIOS)
     feasible = work["fits"]
-    run_usd = base.get("run_usd")
+    run = runs["base"]
+    run_usd, run_usd_low, run_usd_high = (
+        None if found is None else found.usd for found in (runs[scenario] for scenario in SCENARIOS)
+    )
     return CandidateCost(
         key=candidate.key,
         target=candidate.target,
@@ -73,8 +80,8 @@ def _candidate_cost(
         calendar_days=candidate.calendar_days,
         term="purchase" if candidate.owned else term,
         run_usd=run_usd,
-        run_usd_low=low.get("run_usd"),
-        run_usd_high=high.get("run_usd"),
+        run_usd_low=run_usd_low,
+        run_usd_high=run_usd_high,
         horizon_usd=base.get("horizon_usd") if feasible else None,
         horizon_usd_low=low.get("horizon_usd") if feasible else None,
         horizon_usd_high=high.get("horizon_usd") if feasible else None,
@@ -84,10 +91,12 @@ def _candidate_cost(
         npv_usd=base.get("npv_usd") if feasible else None,
         npv_usd_low=low.get("npv_usd") if feasible else None,
         npv_usd_high=high.get("npv_usd") if feasible else None,
-        usd_per_gpu_hour=None if run_usd is None else run_usd / work["gpu_hours_per_run"],
+        usd_per_gpu_hour=None
+        if run_usd is None
+        else usd_per_gpu_hour(run_usd=run_usd, gpu_hours=work["gpu_hours_per_run"]),
         runs_in_horizon=work["runs"],
         busy_fraction=work["busy_fraction"],
-        priced_share=base.get("run_priced_share"),
+        priced_share=None if run is None else run.priced_share,
         horizon_priced_share=base.get("horizon_priced_share") if feasible else None,
         capex_priced_share=base.get("capex_priced_share"),
         missing=tuple(
@@ -102,6 +111,29 @@ def _candidate_cost(
         competes=candidate.competes,
         shared=mixed or candidate.binds or term in COMMITTED_TERMS,
         gpu_hours_per_run=work["gpu_hours_per_run"],
+    )
+
+
+def run_parts(rows: Sequence[Row]) -> dict[tuple[str, str], list[RunPart]]:
+    """Return the parts of each option and scenario out of the rows of `run_total`."""
+    found: dict[tuple[str, str], list[RunPart]] = defaultdict(list)
+    for row in rows:
+        found[row["key"], row["scenario"]].append(
+            RunPart(
+                paid=_run_amounts(row, "usd"),
+                absolute=_run_amounts(row, "absolute_usd"),
+                priced=_run_amounts(row, "priced_usd"),
+                runs=row["runs"],
+                share_while_held=row["share_while_held"],
+                share_while_running=row["share_while_running"],
+            )
+        )
+    return found
+
+
+def _run_amounts(row: Row, column: str) -> RunAmounts:
+    return RunAmounts(
+        variable_usd=row[f"variable_{column}"], held_usd=row[f"held_{column}"], running_usd=row[f"running_{column}"]
     )
 
 

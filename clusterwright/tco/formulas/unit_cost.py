@@ -1,0 +1,127 @@
+"""What one unit of work costs: its share of the cash of the horizon, per GPU-hour, per million tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clusterwright.formulas import Term, formula
+
+_DEFINITIONS = "docs/tco.md"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunAmounts:
+    """USD of the horizon by how one run shares in them; see `cost_of_run`."""
+
+    variable_usd: float
+    held_usd: float
+    running_usd: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunPart:
+    """What the cost of one run is counted from, of one part of an option in one scenario (`tco/sql/run_total.sql`).
+
+    Attributes:
+        paid: with their signs; absolute: without; priced: without, of prices that are documented or given.
+        runs, share_while_held, share_while_running: see `cost_of_run`.
+    """
+
+    paid: RunAmounts
+    absolute: RunAmounts
+    priced: RunAmounts
+    runs: float
+    share_while_held: float
+    share_while_running: float
+
+    def arguments(self, amounts: RunAmounts, per_usd: float = 1.0) -> dict[str, float]:
+        """Return the arguments of `cost_of_run` for amounts of the part, in a currency of which a dollar buys some."""
+        return {
+            "variable_usd": amounts.variable_usd * per_usd,
+            "runs": self.runs,
+            "held_usd": amounts.held_usd * per_usd,
+            "share_while_held": self.share_while_held,
+            "running_usd": amounts.running_usd * per_usd,
+            "share_while_running": self.share_while_running,
+        }
+
+
+@formula(
+    "{variable_usd} / {runs} + {held_usd} × {share_while_held} + {running_usd} × {share_while_running}",
+    source=f"{_DEFINITIONS}: cost of one run; tco/sql/run_total.sql",
+    variable_usd=Term("paid by the hours worked", ",.2f"),
+    runs=Term("runs in the horizon", ",.8g"),
+    held_usd=Term("paid for what is held", ",.2f"),
+    share_while_held=Term("hours of a run over hours worked", ".8g"),
+    running_usd=Term("paid for what else is rented or kept", ",.2f"),
+    share_while_running=Term("hours of a run over hours of the horizon", ".8g"),
+)
+def cost_of_run(
+    *,
+    variable_usd: float,
+    runs: float,
+    held_usd: float,
+    share_while_held: float,
+    running_usd: float,
+    share_while_running: float,
+) -> float:
+    """Return USD of one run out of those of the horizon (definitions: `docs/tco.md`).
+
+    What is paid by the hours worked falls on all runs evenly; of what is held for the work, idle hours included, a run
+    takes its share of the hours worked; of everything else its share of the hours of the horizon.
+    """
+    return variable_usd / runs + held_usd * share_while_held + running_usd * share_while_running
+
+
+@formula(
+    "{documented_usd} / {all_usd}",
+    source=_DEFINITIONS,
+    documented_usd=Term("documented or given", ",.2f"),
+    all_usd=Term("all", ",.2f"),
+)
+def priced_share(*, documented_usd: float, all_usd: float) -> float:
+    """Return the share of USD whose price is documented or given, resale counted without its sign."""
+    return documented_usd / all_usd
+
+
+@formula(
+    "{run_usd} / {gpu_hours}",
+    source=_DEFINITIONS,
+    run_usd=Term("cost", ",.2f"),
+    gpu_hours=Term("GPU-hours", ",.3f"),
+)
+def usd_per_gpu_hour(*, run_usd: float, gpu_hours: float) -> float:
+    """Return USD per GPU and calendar hour of a run."""
+    return run_usd / gpu_hours
+
+
+@formula(
+    "{usd} / {tokens}",
+    source=_DEFINITIONS,
+    usd=Term("cost", ",.2f"),
+    tokens=Term("millions of tokens", ",.8g", scale=1e-6),
+)
+def usd_per_million_tokens(*, usd: float, tokens: float) -> float:
+    """Return USD per million tokens."""
+    return usd / tokens * 1e6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunTotal:
+    """What one run costs on an option in one scenario.
+
+    Attributes:
+        usd: of all parts; priced_share: of that without signs, None where nothing is paid.
+    """
+
+    usd: float
+    priced_share: float | None
+
+
+def run_total(parts: Sequence[RunPart]) -> RunTotal:
+    """Return what one run costs on an option of some parts, each of which does its share of the work."""
+    absolute = sum(cost_of_run(**part.arguments(part.absolute)) for part in parts)
+    documented = sum(cost_of_run(**part.arguments(part.priced)) for part in parts)
+    return RunTotal(
+        usd=sum(cost_of_run(**part.arguments(part.paid)) for part in parts),
+        priced_share=priced_share(documented_usd=documented, all_usd=absolute) if absolute else None,
+    )
