@@ -66,7 +66,7 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         asked = getattr(blueprint.targets, name)
         if asked is None:
             continue
-        found = hardware_of(problems, catalogue, name, asked, alone=type(workload) in _ON_ONE_NODE)
+        found = hardware_of(problems, catalogue, name, asked, alone=one_node_may_do(blueprint))
         found = _suited(problems, blueprint, found, choice=is_choice(asked))
         fitting = [entry for entry in found if isinstance(entry, ResolvedTarget)]
         rest = [entry for entry in found if isinstance(entry, Unusable)]
@@ -242,7 +242,14 @@ def _nothing(*_: object) -> Iterable[Problem]:
 
 
 #: Kinds whose work one node may do, whatever reaches others.
-_ON_ONE_NODE = frozenset({Finetune})
+_ON_ONE_NODE = frozenset({Finetune, Serve})
+
+
+def one_node_may_do(blueprint: Blueprint) -> bool:
+    """Tell whether the kind of workload may stay within a node, so that no bandwidth between nodes has to be known."""
+    return type(blueprint.workload) in _ON_ONE_NODE
+
+
 #: What each kind of workload asks of its hardware, of itself and of its model, as problems where it cannot have that.
 _OF_HARDWARE: Mapping[type, Callable[[Any, Sequence[ResolvedTarget]], Iterable[Problem]]] = {
     Train: _precision_problems,

@@ -277,6 +277,11 @@ class NodeType:
     power_cap_w: float | None = None
     host: Host = field(default_factory=Host)
 
+    @property
+    def reaches_others(self) -> bool:
+        """A bandwidth to other nodes is known; one that is not is 0, where work may stay within a node."""
+        return self.network_bytes_per_s_per_gpu_one_way > 0
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Switch:

@@ -39,6 +39,45 @@ def test_a_project_fails_by_what_its_owner_changed(command: Command, project: Pa
     assert "./cluster.sh set aws:region" in ended.out
 
 
+_CHAT = """\
+name: chat
+workload: {kind: serve, model: mistral-7b}
+traffic: {users: 500, active_share: 5 %, input_tokens: {mean: 800, p95: 2000}, output_tokens: {mean: 200, p95: 600}}
+goals: {first_token: 2 s}
+targets:
+  aws: {region: us-east-1, instance: g6e.xlarge, scheduler: kubernetes}
+  azure: {region: eastus, instance: Standard_NC40ads_H100_v5, scheduler: kubernetes}
+  gcp: {region: us-central1, instance: g2-standard-4, scheduler: kubernetes}
+"""
+_TUNE = """\
+name: tune
+workload:
+  kind: finetune
+  model: llama-3.1-8b
+  method: lora
+  sequence_length: 2048
+  global_batch: 32
+  data: {samples: 20000, mean_tokens: 500, epochs: 3}
+targets:
+  aws: {region: us-east-1, instance: p5.4xlarge, max_nodes: 1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "target"), [(_CHAT, "aws"), (_CHAT, "azure"), (_CHAT, "gcp"), (_TUNE, "aws")], ids=lambda given: given[:9]
+)
+def test_a_project_of_single_gpus_passes_as_it_is_written(
+    command: Command, tmp_path: Path, text: str, target: str
+) -> None:
+    """Nodes of one GPU without a fabric: nothing fails but what only its owner knows, which is said to be set."""
+    blueprint, folder = tmp_path / "blueprint.yaml", tmp_path / "project"
+    blueprint.write_text(text)
+    assert command("stack", blueprint, "--on", target, "-o", folder).code == 0
+    results = json.loads(command("preflight", folder, "--no-run", "--json").out)["results"]
+    failed = {(one["check"], one["message"]) for one in results if one["status"] == "FAIL"}
+    assert {check for check, _ in failed} <= {"PRE003"}, failed
+
+
 def test_json(command: Command, project: Path) -> None:
     """JSON has every result with id, status, place and fix; the counts are those of the results."""
     document = json.loads(command("preflight", project, "--json").out)

@@ -22,6 +22,10 @@ TYPES: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int], ...] = (
     ("g2-standard-96", ("NCCL_SOCKET_IFNAME",), ("NCCL_FASTRAK_CTRL_DEV",), 0),
     ("ct5p-hightpu-4t", ("JAX_PLATFORMS",), ("NCCL_DEBUG", "LD_LIBRARY_PATH"), 0),
     ("p5.48xlarge", ("FI_PROVIDER", "NCCL_DEBUG"), ("FI_EFA_FORK_SAFE",), 0),
+    ("p5.4xlarge", ("FI_PROVIDER", "NCCL_DEBUG"), ("NCCL_SOCKET_IFNAME",), 0),
+    ("g6e.xlarge", ("NCCL_SOCKET_IFNAME",), ("FI_PROVIDER",), 0),
+    ("g2-standard-4", ("NCCL_SOCKET_IFNAME",), ("NCCL_FASTRAK_CTRL_DEV",), 0),
+    ("Standard_NC40ads_H100_v5", ("NCCL_SOCKET_IFNAME",), ("NCCL_IB_PCI_RELAXED_ORDERING",), 0),
     ("trn2.48xlarge", ("FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA"), ("NCCL_DEBUG",), 0),
     ("Standard_ND96isr_H100_v5", ("NCCL_IB_PCI_RELAXED_ORDERING",), (), 0),
     ("Standard_ND96isr_MI300X_v5", ("NCCL_NET",), ("NCCL_TOPO_FILE",), 0),
@@ -58,6 +62,18 @@ def test_the_job_fits_its_fabric(name: str, has: tuple[str, ...], has_not: tuple
     software = load().instances[name].vendor_software
     assert {"neuron": "xla", "tpu": "jax"}.get(software or "", "nccl") in script
     assert load().instances[name].gpus in worker["resources"]["limits"].values()
+
+
+@pytest.mark.parametrize("name", [one.id for one in load().instances.values() if one.vendor_software in ("", "nvidia")])
+def test_pods_ask_for_what_their_nodes_have(name: str) -> None:
+    """A process for each GPU; EFA devices and huge pages, or InfiniBand, only where the type has them."""
+    instance = load().instances[name]
+    worker = job_of(name)[0]["spec"]["template"]["spec"]["containers"][0]
+    limits, called = worker["resources"]["limits"], " ".join([*worker.get("command", ()), *worker["args"]])
+    assert f"--nproc-per-node={instance.gpus} " in called + " "
+    assert ("vpc.amazonaws.com/efa" in limits) == (instance.fabric_kind == "efa")
+    assert ("hugepages-2Mi" in limits) == (instance.fabric_kind == "efa")
+    assert ("rdma/shared_ib" in limits) == (instance.fabric_kind == "infiniband")
 
 
 def test_daemons_stand_beside_the_worker() -> None:

@@ -310,6 +310,19 @@ def test_a_model_that_does_not_fit_names_the_smallest_that_does() -> None:
     assert "16 × NVIDIA H100" in (finding.help or "")
 
 
+def test_nodes_of_one_accelerator_serve_without_a_fabric() -> None:
+    """An 8B model takes L40S nodes of one card each, a replica on each; 70B in 16 bits says why it cannot."""
+    one = ("targets.aws={region: us-east-1, instance: g6e.xlarge}", "targets.onprem=null", "workload.precision=bf16")
+    (option,) = _plan(*one, "workload.model=llama-3.1-8b").options
+    assert option.layout.gpus == option.gpus_per_node == 1
+    assert option.nodes == option.replicas + option.spare_replicas
+    with pytest.raises(RuleError) as held:
+        _plan(*one, "workload.model=llama-3.1-70b")
+    (finding,) = held.value.findings
+    assert finding.id == "SRV010"
+    assert "no bandwidth between several g6e.xlarge is known" in (finding.help or "")
+
+
 def test_too_few_nodes_for_the_peak_say_how_many_it_needs() -> None:
     """One node does not hold what the peak needs."""
     with pytest.raises(RuleError) as held:

@@ -85,7 +85,8 @@ def _script(subject: Subject, instance: Instance, name: str, content: str) -> It
     if not trains:
         return
     count = whole(options.get("nodes"))
-    yield from _gpus(instance, name, options, at, several=count is None or count > 1)
+    several = count is None or count > 1
+    yield from _gpus(instance, name, options, at, several=several)
     yield from _processes(instance, name, options, at, content)
     have = subject.node_count
     if count is not None and have and count > have:
@@ -101,7 +102,8 @@ def _script(subject: Subject, instance: Instance, name: str, content: str) -> It
         message = f"starts on {ranks} nodes (--nnodes), but asks for {count}"
         yield Found(file=name, line=at["nnodes"], message=message, fix=f"--nnodes={count}")
     yield from _layout(instance, name, options, at, ranks or count)
-    for variable, value in needed(instance).items():
+    # One node talks to none other: what its fabric needs is then not missed.
+    for variable, value in needed(instance).items() if several else ():
         if variable not in given and "srun" in content and variable != "NCCL_DEBUG":
             yield Found(
                 file=name,

@@ -48,7 +48,9 @@ _PROCESSORS, _MEMORY = 15 / 16, 7 / 8
 
 
 def for_node(manifest: str, instance: Instance) -> str:
-    """Return a manifest with the requests of one whole node: accelerators, EFA devices, processors, memory.
+    """Return a manifest with the requests of one whole node: accelerators, fabric devices, processors, memory.
+
+    A type without such devices has neither their plugin nor huge pages: a pod that asked for them would wait for ever.
 
     Args:
         manifest: as it is in `stacks/`, for eight NVIDIA GPUs.
@@ -60,6 +62,11 @@ def for_node(manifest: str, instance: Instance) -> str:
     efa = instance.fabric_interfaces if instance.fabric_kind == "efa" else None
     wanted = f"\\g<1>vpc.amazonaws.com/efa: {efa}\n" if efa else ""
     changed = re.sub(r"(?m)^( *)vpc\.amazonaws\.com/efa: \d+\n", wanted, changed)
+    if not efa:
+        changed = re.sub(r"(?m)^ *(hugepages-2Mi: .*|# Extended resources need equal limits.*)\n", "", changed)
+    if instance.fabric_kind == "none":
+        changed = re.sub(r"(?m)^ *rdma/shared_ib: \d+\n", "", changed)
+    changed = re.sub(r"--nproc-per-node=\d+", f"--nproc-per-node={instance.gpus}", changed)
     if instance.vcpus:
         changed = re.sub(r'cpu: "\d+"', f'cpu: "{int(instance.vcpus * _PROCESSORS)}"', changed)
     if instance.memory_bytes:

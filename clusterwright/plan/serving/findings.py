@@ -26,7 +26,10 @@ def does_not_fit(service: Service, node: NodeType, calibration: Calibration) -> 
     else:
         nodes = -(-least // node.gpus)
         advice = (
-            f"the smallest that holds it is {least} × {node.accelerator.name} ({nodes} × {node.id}): allow "
+            f"{least} × {node.accelerator.name} hold it, but no bandwidth between several {node.id} is known: choose "
+            "larger nodes, or nodes with a GPU fabric, or fewer bits for the weights"
+            if not node.reaches_others
+            else f"the smallest that holds it is {least} × {node.accelerator.name} ({nodes} × {node.id}): allow "
             f"{nodes} nodes for each replica, choose nodes with more memory, or fewer bits for the weights"
         )
     return Finding(

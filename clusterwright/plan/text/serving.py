@@ -83,9 +83,14 @@ def day_text(option: ServingOption, money: MoneyFormat) -> str:
         for usd in (day.kept_usd, day.worked_usd, day.following_usd)
     )
     weights = option.replica_memory.weights * option.layout.gpus
-    return (
+    replica_hours = (
         f"a day of today's traffic: {day.kept_hours:,.0f} replica-hours kept{kept}, {day.worked_hours:,.0f} "
-        f"worked{worked}; an autoscaler from {day.least_replicas:,} to {day.most_replicas:,} replicas{spare} would "
+        f"worked{worked}"
+    )
+    if day.least_replicas == day.most_replicas:
+        return f"{replica_hours}; an autoscaler lets none go: the quietest hour needs as many replicas as the peak"
+    return (
+        f"{replica_hours}; an autoscaler from {day.least_replicas:,} to {day.most_replicas:,} replicas{spare} would "
         f"keep {day.following_hours:,.0f}{following}, {percent(day.late_share, digits=1)} of the requests come while "
         f"one starts: {weights / 1e9:,.0f} GB of weights in {day.start_lag_s:.3g} s, node and warm-up on top"
     )

@@ -109,7 +109,7 @@ def node_counts(job: FinetuneJob, node: NodeType, *, most: int | None) -> tuple[
         return (wanted,) if most is None or wanted <= most else ()
     widest = job.global_batch * max(_tensors(job, node))
     last = min(most or _MOST_NODES, _MOST_NODES, max(widest // node.gpus, 1))
-    return tuple(count for count in range(1, last + 1) if count == 1 or _connected(node))
+    return tuple(count for count in range(1, last + 1) if count == 1 or node.reaches_others)
 
 
 def fewest_cards(
@@ -139,10 +139,6 @@ def trained_parameters(job: FinetuneJob) -> float:
     if job.method == FULL:
         return float(job.model.shape.parameters)
     return adapter_parameters(job)
-
-
-def _connected(node: NodeType) -> bool:
-    return node.network_bytes_per_s_per_gpu_one_way > 0
 
 
 def _tensors(job: FinetuneJob, node: NodeType) -> tuple[int, ...]:

@@ -354,7 +354,7 @@ def layouts(service: Service, node: NodeType) -> Iterator[ReplicaLayout]:
         for pipeline in stages:
             if pipeline > 1 and service.pipeline is None and size != node.gpus:
                 continue
-            if not _whole(size * pipeline, node.gpus):
+            if not _whole(size * pipeline, node.gpus) or (size * pipeline > node.gpus and not node.reaches_others):
                 continue
             yield from (layout for layout in _attentions(service, size, pipeline) if _allowed(service, layout))
 

@@ -54,6 +54,16 @@ def test_no_layout_is_faster_than_its_bounds(model: str) -> None:
         assert size.mean_first_token_s > size.first_token_bound_s
 
 
+def test_replicas_stay_within_nodes_that_reach_no_others() -> None:
+    """A model that two nodes of H100 hold has layouts over both with a fabric, and none without."""
+    service = _service("llama-3.1-405b", "bf16")
+    alone = replace(_H100, network_kind="none", network_bytes_per_s_per_gpu_one_way=0.0)
+    assert {layout.gpus for layout in layouts(service, _H100)} > {8, 16}
+    assert max(layout.gpus for layout in layouts(service, alone)) == 8
+    small = _service("llama-3.1-8b")
+    assert list(layouts(small, alone)) == list(layouts(small, _H100))
+
+
 def test_four_replicas_of_two_accelerators_fill_a_node_and_a_fifth_takes_another() -> None:
     """Five replicas of two accelerators take two nodes of eight; two of sixteen take four."""
     two = ReplicaLayout(gpus=2, tensor=2, pipeline=1, expert=1, spread_attention=False)
