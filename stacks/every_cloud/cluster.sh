@@ -11,25 +11,35 @@ readonly PROTECTIONS=(protectData deletionProtection accountingDatabaseDeletionP
 
 usage() {
   cat <<'TEXT'
-usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy] [-- OPTIONS OF PULUMI]
+usage: ./cluster.sh COMMAND [--stack NAME] [--policy-pack policy]
+                    [-- OPTIONS OF PULUMI]
 
-  set KEY VALUE        set a value of the configuration in every layer that has the key
-  set KEY --secret     the same with a value from standard input, which no list of processes shows
-  preview              show what `up` would change, as far as the layers before are up
+  set KEY VALUE        set a value in the configuration of every layer that has
+                       the key, such as: set nodeCount 8
+  set KEY --secret     the same with a value from standard input, which no list
+                       of processes shows
+  preview              show what `up` would change, as far as the layers before
+                       are up
   up                   bring up foundation, cluster and nodes
-  down                 remove the GPU nodes; data, network and the cluster's head stay
-  destroy              remove nodes, cluster and foundation; protected data stays
+  down                 remove the GPU nodes; data, network and the cluster's
+                       head stay
+  destroy              remove nodes, cluster and foundation; protected data
+                       stays
   destroy --with-data  remove the data too; asks for the cluster's name
   reimage              replace the nodes' system, a part of them at a time
-  adopt                say that this folder is of the cluster that the state is of, after generating it again
+  adopt                say that this folder is of the cluster that the state is
+                       of, after generating it again
   status               show each layer's resources
-  submit OPTIONS       check and submit the job of launch/ as an ordinary user; options are those of launch/submit.sh,
-                       after --user NAME, who is among the cluster's users (your name here by default)
+  submit OPTIONS       check and submit the job of launch/ as an ordinary user;
+                       options are those of launch/submit.sh, after --user NAME,
+                       who is among the cluster's users (your name here by
+                       default)
   kubectl ARGUMENTS    kubectl by the way that charts take to the API server
 
-  --stack NAME          which Pulumi.NAME.yaml; needed only where there are several
+  --stack NAME          which Pulumi.NAME.yaml, where there are several
   --policy-pack policy  check every resource against the rules in policy/
-  --                    what follows goes to `pulumi preview`, `up` or `destroy`, such as --yes
+  --                    what follows goes to `pulumi preview`, `up` or
+                        `destroy`, such as --yes
 TEXT
 }
 
@@ -106,15 +116,14 @@ check_pulumi() {
   command -v pulumi >/dev/null ||
     fail "pulumi is not on PATH: install the Pulumi command line, https://www.pulumi.com/docs/install/"
   choose_stack
-  local url provider place
+  local url provider place="foundation/Pulumi.yaml, backend.url" corrected="backend.url in every layer's Pulumi.yaml"
   url=$(state_url)
-  place="foundation/Pulumi.yaml, backend.url"
-  [ -z "${PULUMI_BACKEND_URL:-}" ] || place=PULUMI_BACKEND_URL
+  if [ -n "${PULUMI_BACKEND_URL:-}" ]; then place=PULUMI_BACKEND_URL corrected=PULUMI_BACKEND_URL; fi
   if ! pulumi -C foundation whoami >/dev/null 2>&1; then
     case $url in
-      file:*) fail "STA001: $place: pulumi cannot keep its state in $url: make that folder, or correct backend.url in every layer's Pulumi.yaml" ;;
-      s3:* | azblob:* | gs:*) fail "STA001: $place: pulumi cannot reach its state in $url: make the bucket once, log in to the cloud, or correct backend.url in every layer's Pulumi.yaml" ;;
-      *) fail "STA001: $place: pulumi cannot reach the place of its state${url:+, $url}: log in to it with 'pulumi login${url:+ $url}', or correct backend.url in every layer's Pulumi.yaml" ;;
+      file:*) fail "STA001: $place: pulumi cannot keep its state in $url: make that folder, or correct $corrected" ;;
+      s3:* | azblob:* | gs:*) fail "STA001: $place: pulumi cannot reach its state in $url: make the bucket once, log in to the cloud, or correct $corrected" ;;
+      *) fail "STA001: $place: pulumi cannot reach the place of its state${url:+, $url}: log in to it with 'pulumi login${url:+ $url}', or correct $corrected" ;;
     esac
   fi
   provider=$(sed -n 's/^secretsprovider: *//p' "foundation/Pulumi.$stack.yaml")
@@ -133,9 +142,13 @@ check_identity() {
   local account='' found
   if declare -F current_account >/dev/null; then account=$(current_account); fi
   found=$(.venv/bin/python -m gpu_cluster.identity "$command" "$stack" "$stack_name" "$account") || exit 1
-  case $found in
-    new) say "Nothing is up yet. A new account often has a quota of 0 for GPU machines: ask for what README.md names first." ;;
-  esac
+  if [ "$found" = new ]; then
+    case $command in
+      down | destroy) say "Nothing is up: there is nothing to remove." && exit 0 ;;
+      reimage) fail "nothing is up yet, so that there are no nodes to replace: ./cluster.sh up brings them up" ;;
+      *) say "Nothing is up yet. A new account often has a quota of 0 for GPU machines: ask for what README.md names first." ;;
+    esac
+  fi
   if [ "$found" = new ] && [ "$command" = up ] && declare -F resources_of_that_name >/dev/null; then
     found=$(resources_of_that_name) || fail "the cloud cannot be asked whether the cluster's name is free"
     [ -z "$found" ] || [ "${CLUSTER_NAME_IS_FREE:-}" = yes ] ||
@@ -164,6 +177,12 @@ check_ready() {
     check_room
     check_tunnel
   fi
+  case $command in
+    preview | up)
+      .venv/bin/python -m gpu_cluster.settings_check "$stack" "${LAYERS[@]}" ||
+        fail "the configuration is not one to bring up; nothing was done. Correct it with ./cluster.sh set KEY VALUE"
+      ;;
+  esac
   if [ -n "$policy_pack" ]; then
     [ -f "$policy_pack/PulumiPolicy.yaml" ] || fail "$policy_pack holds no PulumiPolicy.yaml"
     install_environment .venv-policy "$policy_pack/constraints.txt"
@@ -190,6 +209,8 @@ declares() {
   case $path in *.*) field=${path#*.} ;; esac
   case $path in
     *:*) true ;;
+    # The fields of these are the user's own.
+    tags.* | labels.*) description_of "$1" "${path%%.*}" | grep . >/dev/null ;;
     *) description_of "$1" "${path%%.*}" | grep -w -- "$field" >/dev/null ;;
   esac
 }
@@ -205,23 +226,34 @@ read_secret() {
   [ -n "$value" ] || fail "no value of $key came from standard input"
 }
 
+# What the layers' programs would refuse is refused before it is written; of a secret the key alone is looked at.
+check_value() {
+  if [ $# -eq 0 ]; then
+    .venv/bin/python -m gpu_cluster.settings_check "$stack" "${LAYERS[@]}" -- "$key" "$value" || exit 1
+    fail "no layer's Pulumi.yaml declares the key $key"
+  fi
+  [ "$secret" = yes ] || .venv/bin/python -m gpu_cluster.settings_check "$stack" "$@" -- "$key" "$value" ||
+    fail "nothing was set; $1/Pulumi.yaml says what each key means"
+}
+
 set_value() {
-  local layer options=() found=no shown=$value
+  local layer options=() having=() shown=$value
   case $key in *[.[]*) options=(--path) ;; esac
+  for layer in "${LAYERS[@]}"; do
+    if declares "$layer" "$key"; then having+=("$layer"); fi
+  done
+  check_value ${having[@]+"${having[@]}"}
   if [ "$secret" = yes ]; then
     options+=(--secret)
     shown='< [secret]'
     read_secret
   fi
-  for layer in "${LAYERS[@]}"; do
-    declares "$layer" "$key" || continue
-    found=yes
+  for layer in ${having[@]+"${having[@]}"}; do
     select_stack "$layer"
     say "+ pulumi -C $layer config set --stack $stack_name ${options[*]+"${options[*]} "}-- $key $shown"
     set -- pulumi -C "$layer" config set --stack "$stack_name" ${options[@]+"${options[@]}"} -- "$key"
     if [ "$secret" = yes ]; then printf '%s' "$value" | "$@"; else "$@" "$value"; fi
   done
-  [ "$found" = yes ] || fail "no layer's Pulumi.yaml declares the key $key"
 }
 
 has_outputs() {
@@ -576,7 +608,7 @@ while [ $# -gt 0 ]; do
       [ -z "$command" ] || fail "one command at a time: $command or $1"
       command=$1
       if [ "$command" = set ]; then
-        [ $# -gt 2 ] || fail "set needs a key and a value"
+        [ $# -gt 2 ] || fail "set needs a key and a value, such as: ./cluster.sh set nodeCount 8"
         key=$2 value=$3
         shift 2
         if [ "$value" = --secret ]; then
@@ -587,7 +619,7 @@ while [ $# -gt 0 ]; do
       ;;
     *)
       usage >&2
-      fail "$1 is not a command or option"
+      fail "$1 is not a command or option: the list is above"
       ;;
   esac
   shift
@@ -604,6 +636,7 @@ if [ -f cloud.sh ]; then
 fi
 if [ "$command" = set ]; then
   check_pulumi
+  install_environment .venv constraints.txt
   set_value
 elif [ "$command" = submit ] || [ "$command" = kubectl ]; then
   if [ "$command" = submit ]; then submit; else run_kubectl; fi

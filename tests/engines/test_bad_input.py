@@ -50,7 +50,7 @@ def test_growth_and_a_second_cluster_are_refused(cloud: str, scheduler: str, her
     first.pulumi("foundation", "up", "--stack", first.stack, "--yes", "--skip-preview")
     first.cluster("adopt")
     room = int(float(first.pulumi("foundation", "stack", "output", "--stack", first.stack, "node_addresses")))
-    first.resize(room + 1)
+    first.set({"nodeCount": room + 1})
     place = f"PRE032: nodes/Pulumi.{first.stack}.yaml, nodeCount: {room + 1} nodes"
     refused(first, here, place, f"./cluster.sh set nodeCount {room}")
 
@@ -69,6 +69,27 @@ def test_growth_and_a_second_cluster_are_refused(cloud: str, scheduler: str, her
     third.environment |= {"PULUMI_BACKEND_URL": f"file://{other}", "STAND_IN_NAMESAKES": "what-is-there"}
     refused(
         third, here, f"STA004: foundation/Pulumi.{third.stack}.yaml, clusterName:", "what-is-there", "Choose another"
+    )
+
+
+@pytest.mark.parametrize(("cloud", "scheduler"), stacks())
+def test_a_value_that_no_program_takes_is_refused_at_once(cloud: str, scheduler: str, here: Place) -> None:
+    """`set` says what a key needs, or which key is near; the configuration stays as it is, and so does the account."""
+    project = here.project(case_of(cloud, scheduler))
+    files = sorted(project.folder.glob("*/Pulumi.*.yaml"))
+    before = [file.read_bytes() for file in files]
+    for key, value, said in (
+        ("nodeCount", "abc", "PRE002: nodeCount: needs a whole number from 0 to "),
+        ("nodeCuont", "8", "did you mean nodeCount?"),
+        ("nodeType", "abc", 'PRE002: nodeType: needs an object, got "abc"'),
+        ("nodeType.imagge", "x", "nodeType.imagge: unknown key"),
+        ("nowhere:region", "x", "nowhere:region: the programs read no such key of a provider"),
+    ):
+        assert said in project.cluster("set", key, value, fails=True)
+        assert [file.read_bytes() for file in files] == before
+    project.set({"nodeCount": "many"})
+    refused(
+        project, here, f"PRE002: nodes/Pulumi.{project.stack}.yaml, nodeCount: needs a whole number", "nothing was done"
     )
 
 

@@ -14,7 +14,7 @@ sys.path.insert(0, sys.argv[1])
 def refusal(layer: str, values: dict[str, object]) -> str | None:
     """Return what a layer's settings say against a configuration."""
     settings = importlib.import_module(f"gpu_cluster.settings_{layer}")
-    read = getattr(settings, "read_settings", None) or settings.parse_settings
+    read = getattr(settings, "read_settings", None) or settings.read_settings
     try:
         read(values)
     except Exception as error:  # noqa: BLE001 - whatever it is, the program would not start

@@ -30,6 +30,7 @@ PYTHON = """#!/bin/sh
 printf 'python %s\\n' "$*" >>"$CALLS"
 if [ "$1 $2" = "-m venv" ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
 if [ "$2" = gpu_cluster.unset_values ]; then exit "$UNSET"; fi
+if [ "$2" = gpu_cluster.settings_check ]; then exit "${REFUSED:-0}"; fi
 if [ "$2" = gpu_cluster.identity ]; then echo "${NEW:-}"; exit "${FOREIGN:-0}"; fi
 """
 CLOUD = """require_credentials() { [ -z "${NO_CREDENTIALS:-}" ]; }
@@ -325,7 +326,9 @@ def test_a_value_is_set_where_it_belongs(project: Project) -> None:
     with (project.folder / "nodes" / "Pulumi.yaml").open("a") as stream:
         stream.write("  nodeType:\n    description: instanceType, image\n  operators: {}\nbackend:\n  url: file://~\n")
     assert project.run("set", "nodeType.image", "ami-1", UNSET="1").returncode == 0
-    assert project.calls.read_text().splitlines()[1:] == [
+    assert [line for line in project.calls.read_text().splitlines()[1:] if " pip " not in line] == [
+        "python -m venv .venv",
+        "python -m gpu_cluster.settings_check small nodes -- nodeType.image ami-1",
         "-C nodes stack select --create small",
         "-C nodes config set --stack small --path -- nodeType.image ami-1",
     ]
@@ -346,6 +349,45 @@ def test_a_value_is_set_where_it_belongs(project: Project) -> None:
     for key in ("url", "nodeTyp", "nodeType.imag", "clusterName.x"):
         assert f"declares the key {key}" in project.run("set", key, "x").stderr
         assert project.changing() == []
+
+
+def test_a_value_that_no_program_takes_is_not_set(project: Project) -> None:
+    """What the layers' programs refuse stops the command before a stack is made; of a secret, nothing is handed on."""
+    with (project.folder / "nodes" / "Pulumi.yaml").open("a") as stream:
+        stream.write("  nodeCount: {}\n  tags: {}\n")
+    refused = project.run("set", "nodeCount", "abc", REFUSED="1")
+    assert refused.returncode == 1
+    assert "nothing was set; nodes/Pulumi.yaml says what each key means" in refused.stderr
+    assert [line for line in project.calls.read_text().splitlines() if "stack" in line or "config" in line] == []
+    assert project.run("set", "nodeCount", "--secret", typed="4", REFUSED="1").returncode == 0
+    assert "settings_check" not in project.calls.read_text()
+    assert project.run("set", "tags.owner", "me").returncode == 0
+    assert project.changing() == ["nodes config set --path -- tags.owner me"]
+
+
+@pytest.mark.parametrize("command", ["preview", "up"])
+def test_a_configuration_that_no_program_takes_starts_nothing(project: Project, command: str) -> None:
+    """Every layer's settings are read before the first layer starts; what removes does not need them."""
+    refused = project.run(command, REFUSED="1")
+    assert refused.returncode == 1
+    assert "the configuration is not one to bring up; nothing was done" in refused.stderr
+    assert "settings_check small foundation cluster nodes\n" in project.calls.read_text()
+    assert project.changing() == []
+    assert project.run("down", REFUSED="1").returncode == 0
+
+
+def test_nothing_is_removed_where_nothing_is_up(project: Project) -> None:
+    """Before the first `up` there is nothing to remove, to confirm or to replace, and Pulumi is not asked."""
+    for command in (["down"], ["destroy"], ["destroy", "--with-data"]):
+        done = project.run(*command, NEW="new")
+        assert done.returncode == 0
+        assert done.stderr.endswith("Nothing is up: there is nothing to remove.\n")
+        assert "quota" not in done.stderr
+        assert project.changing() == []
+    refused = project.run("reimage", NEW="new")
+    assert refused.returncode == 1
+    assert "./cluster.sh up brings them up" in refused.stderr
+    assert project.changing() == []
 
 
 def test_reimage_is_the_clouds_own(project: Project) -> None:
@@ -622,7 +664,9 @@ def test_kubectl_is_refused_where_slurm_is(project: Project) -> None:
 
 def test_usage_needs_nothing(project: Project) -> None:
     """Help is shown without Pulumi; no command at all is a usage error."""
-    assert "destroy --with-data" in project.run("--help").stdout
+    usage = project.run("--help").stdout
+    assert "destroy --with-data" in usage
+    assert [line for line in usage.splitlines() if len(line) > 80] == []
     assert project.run().returncode == 2
     assert os.access(EVERY_CLOUD / "cluster.sh", os.X_OK)
 

@@ -39,11 +39,19 @@ def collect(
     """
     config = pulumi.Config()
     values: dict[str, object] = {key: config.get(key) for key in scalars}
-    values |= {key: config.get_object(key) for key in objects}
+    values |= {key: _object(config, key) for key in objects}
     for name, full_key in (of_provider or {}).items():
         provider, _, key = full_key.partition(":")
         values[name] = pulumi.Config(provider).get(key)
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _object(config: pulumi.Config, key: str) -> object:
+    """Return an object or list; text that is neither stays as it is, and whoever reads it says what is needed."""
+    try:
+        return cast("object", config.get_object(key))
+    except pulumi.ConfigTypeError:
+        return config.get(key)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,6 +11,8 @@ from gpu_cluster.endpoints import INTERFACE_ENDPOINTS
 from gpu_cluster.existing import Existing, read_existing
 from gpu_cluster.lustre_sizes import EFA_STEP_GIB, capacity_problem
 
+#: Keys of the provider's own that the programs make their providers with; others have no effect.
+PROVIDER_KEYS = ("aws:region", "aws:profile")
 MAX_NODES = 4096
 SCALAR_KEYS = (
     *layer.SCALAR_KEYS, "availabilityZone", "secondAvailabilityZone", "vpcCidr", "nodeCount", "budgetUsdPerMonth",

@@ -17,6 +17,11 @@ SCALARS = (
     "networkWatcher", "logRetentionDays", "budgetUsdPerMonth", "budgetStartMonth", "alertEmail",
 )  # fmt: skip
 OBJECTS = ("existingNetwork", "sharedStorage", "tags")
+#: Keys of the provider's own that the programs make their providers with; others have no effect.
+PROVIDER_KEYS = tuple(
+    f"azure-native:{name}"
+    for name in ("environment", "subscriptionId", "tenantId", "clientId", "clientSecret", "useMsi", "useOidc")
+)
 _NETWORK = "10.40.0.0/16"
 _MOST_NODES = 10_000
 
@@ -60,12 +65,17 @@ def load_settings() -> FoundationSettings:
         RunError: naming every value that cannot be used; Pulumi prints it without a traceback.
     """
     try:
-        return parse_settings(collect(SCALARS, OBJECTS))
+        return read_settings(config_values())
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
 
 
-def parse_settings(given: Mapping[str, object]) -> FoundationSettings:
+def config_values() -> dict[str, object]:
+    """Collect the raw configuration of this stack from Pulumi."""
+    return collect(SCALARS, OBJECTS)
+
+
+def read_settings(given: Mapping[str, object]) -> FoundationSettings:
     """Turn configuration values into checked settings.
 
     Raises:

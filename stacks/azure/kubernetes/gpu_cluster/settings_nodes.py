@@ -51,12 +51,17 @@ def load_settings() -> NodesSettings:
         RunError: naming every value that cannot be used; Pulumi prints it without a traceback.
     """
     try:
-        return parse_settings(collect(SCALARS, OBJECTS))
+        return read_settings(config_values())
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
 
 
-def parse_settings(given: Mapping[str, object]) -> NodesSettings:
+def config_values() -> dict[str, object]:
+    """Collect the raw configuration of this stack from Pulumi."""
+    return collect(SCALARS, OBJECTS)
+
+
+def read_settings(given: Mapping[str, object]) -> NodesSettings:
     """Turn configuration values into checked settings.
 
     Raises:

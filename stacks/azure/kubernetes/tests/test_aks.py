@@ -228,7 +228,7 @@ def test_charts_reach_the_private_api_server_through_bastion(changes: dict[str, 
 def test_wrong_nodes_are_refused(changes: dict[str, Any], said: str) -> None:
     """Before anything is registered."""
     with pytest.raises(ConfigError, match=said):
-        settings_nodes.parse_settings(raw_settings("nodes", changes))
+        settings_nodes.read_settings(raw_settings("nodes", changes))
 
 
 @pytest.mark.parametrize(
@@ -245,4 +245,4 @@ def test_wrong_nodes_are_refused(changes: dict[str, Any], said: str) -> None:
 def test_wrong_clusters_are_refused(changes: dict[str, Any], said: str) -> None:
     """Before anything is registered."""
     with pytest.raises(ConfigError, match=said):
-        settings_cluster.parse_settings(raw_settings("cluster", changes))
+        settings_cluster.read_settings(raw_settings("cluster", changes))

@@ -15,7 +15,7 @@ from recording import LAYERS, PROJECT, changed, declared, namespace
 
 MODULES = {"foundation": settings_foundation, "cluster": settings_cluster, "nodes": settings_nodes}
 PARSERS: dict[str, Callable[[Mapping[str, object]], Any]] = {
-    layer: module.parse_settings for layer, module in MODULES.items()
+    layer: module.read_settings for layer, module in MODULES.items()
 }
 VNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/company"
 SUBNETS = {f"{what}SubnetId": f"{VNET}/subnets/{what}" for what in ("node", "service", "lustre")}
@@ -56,14 +56,14 @@ def _given(layer: str, changes: dict[str, Any]) -> dict[str, Any]:
 
 def foundation(**changes: Any) -> FoundationSettings:
     """Return the foundation's settings of a changed example."""
-    return settings_foundation.parse_settings(changed("foundation", **changes))
+    return settings_foundation.read_settings(changed("foundation", **changes))
 
 
 def accepted(**changes: Any) -> NodesSettings:
     """Return the nodes' settings of a changed example, which the other layers accept too."""
-    settings_foundation.parse_settings(changed("foundation", **changes))
-    settings_cluster.parse_settings(changed("cluster", **changes))
-    return settings_nodes.parse_settings(changed("nodes", **changes))
+    settings_foundation.read_settings(changed("foundation", **changes))
+    settings_cluster.read_settings(changed("cluster", **changes))
+    return settings_nodes.read_settings(changed("nodes", **changes))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,14 @@ from gpu_cluster.lustre_sizes import FileSystemSize, read_file_system, size_warn
 from gpu_cluster.node_type import MAX_NODES, NodeType, read_node_type
 from gpu_cluster.place import PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place, read_place
 
+#: Keys of the provider's own that the programs make their providers with; others have no effect.
+PROVIDER_KEYS = (
+    *PROVIDER_VALUES.values(),
+    "gcp:credentials",
+    "gcp:impersonateServiceAccount",
+    "gcp:billingProject",
+    "gcp:userProjectOverride",
+)
 BILLING_ACCOUNT = r"[0-9A-F]{6}(-[0-9A-F]{6}){2}"
 EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s]+"
 SCALAR_KEYS = (
