@@ -8,9 +8,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.load import load
+from clusterwright.checks.preflight.configuration.quotas import Ask
+from clusterwright.checks.preflight.files.project import project_of
 from clusterwright.checks.preflight.offline import offline
-from clusterwright.checks.preflight.project import project_of
-from clusterwright.checks.preflight.quotas import Ask
 from clusterwright.checks.preflight.results import Result
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.pricing.book import PriceBook

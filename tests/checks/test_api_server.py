@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from clusterwright.checks.preflight import api_server
+from clusterwright.checks.preflight.configuration import api_server
 from clusterwright.checks.preflight.results import Outcome
 
 from .projects import configuration, found

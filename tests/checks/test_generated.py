@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from clusterwright import assets
 from clusterwright.blueprint.sections.clouds import AwsExisting, AzureExisting, GcpExisting
 from clusterwright.catalog.load import load
+from clusterwright.checks.preflight.files.project import project_of
+from clusterwright.checks.preflight.files.reading import read_project
 from clusterwright.checks.preflight.offline import offline
-from clusterwright.checks.preflight.project import project_of
-from clusterwright.checks.preflight.reading import read_project
 from clusterwright.checks.preflight.results import Result
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.cli.planning import plan_of

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from clusterwright.checks.preflight.configuration.quotas import Ask
 from clusterwright.checks.preflight.online import online, provider_of
 from clusterwright.checks.preflight.online.answers import (
     GroupRules,
@@ -17,7 +18,6 @@ from clusterwright.checks.preflight.online.answers import (
     Reservation,
     Subnet,
 )
-from clusterwright.checks.preflight.quotas import Ask
 from clusterwright.checks.preflight.results import Outcome
 from clusterwright.errors import InputError
 

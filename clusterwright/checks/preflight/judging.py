@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import assets
-from clusterwright.checks.preflight.project import Project
+from clusterwright.checks.preflight.files.project import Project
 from clusterwright.checks.preflight.recording import Recording, record
 from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Resource, Run, texts
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from clusterwright.blueprint.reading.problems import Path
 from clusterwright.catalog.records import Catalogue, Instance
+from clusterwright.checks.preflight.files.project import Project, Setting
+from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.judging import Recorded
-from clusterwright.checks.preflight.project import Project, Setting
 from clusterwright.checks.preflight.results import Place
-from clusterwright.checks.preflight.values import text, whole
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.book import PriceBook
 

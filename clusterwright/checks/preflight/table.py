@@ -7,34 +7,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.catalog.rules import check_rule
-from clusterwright.checks.preflight import (
+from clusterwright.checks.preflight.configuration import (
     accounts,
     addresses,
     api_server,
     capacity,
     frame,
-    job_software,
-    jobs,
     layers,
-    literals,
-    modules,
-    node_data,
-    node_scripts,
     node_types,
     places,
     plan_rules,
-    pods,
-    program,
     quotas,
-    recorded_checks,
-    scripts,
     spending,
     storage,
+)
+from clusterwright.checks.preflight.configuration import secret_settings as secrets
+from clusterwright.checks.preflight.programs import modules, node_data, program, recorded_checks
+from clusterwright.checks.preflight.results import Outcome
+from clusterwright.checks.preflight.scripts import (
+    job_software,
+    jobs,
+    literals,
+    node_scripts,
+    pods,
+    safety,
     tear_down,
     versions,
 )
-from clusterwright.checks.preflight import secret_settings as secrets
-from clusterwright.checks.preflight.results import Outcome
 from clusterwright.checks.preflight.subject import Subject
 
 NOTHING = "nothing"
@@ -107,7 +106,7 @@ _OFFLINE: Mapping[int, Callable[[Subject], Iterable[Outcome]]] = {
     34: pods.fabric_devices,
     35: modules.whole_program,
     36: recorded_checks.program_runs,
-    37: scripts.safe_scripts,
+    37: safety.safe_scripts,
     38: jobs.jobs_fit,
     39: node_data.told_at_boot,
     40: tear_down.destroys_with_a_question,

@@ -64,8 +64,8 @@ def preflight(
 def _of_project(
     path: Path, on: str, stack: str | None, set_values: list[str] | None, *, python: Path | None, run: bool
 ) -> tuple[Subject, ...]:
+    from clusterwright.checks.preflight.files.reading import read_project
     from clusterwright.checks.preflight.judging import Recorded, recorded_project
-    from clusterwright.checks.preflight.reading import read_project
     from clusterwright.checks.preflight.recording import Recording
     from clusterwright.outputs.folder import MANIFEST
     from clusterwright.pricing.book import PriceBook
@@ -83,8 +83,8 @@ def _of_project(
 
 
 def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] | None) -> tuple[Subject, ...]:
-    from clusterwright.checks.preflight.blueprints import placing, relocation
-    from clusterwright.checks.preflight.project import project_of
+    from clusterwright.checks.preflight.files.blueprints import placing, relocation
+    from clusterwright.checks.preflight.files.project import project_of
     from clusterwright.cli.planning import planned
     from clusterwright.outputs.project.stack import stack_files
 

@@ -11,9 +11,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.load import load
+from clusterwright.checks.preflight.files.reading import read_project
 from clusterwright.checks.preflight.judging import Recorded
 from clusterwright.checks.preflight.offline import offline
-from clusterwright.checks.preflight.reading import read_project
 from clusterwright.checks.preflight.recording import Recording
 from clusterwright.checks.preflight.records import Run
 from clusterwright.checks.preflight.results import Result

@@ -8,11 +8,11 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.checks.preflight import recording
+from clusterwright.checks.preflight.files.project import project_of
+from clusterwright.checks.preflight.files.shell import lines
 from clusterwright.checks.preflight.judging import Recorded, recorded_project
 from clusterwright.checks.preflight.offline import offline
-from clusterwright.checks.preflight.project import project_of
 from clusterwright.checks.preflight.recording import Recording, environment_of, record
-from clusterwright.checks.preflight.shell import lines
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.pricing.book import PriceBook
 from tests.checks.projects import files

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.checks.preflight import tear_down
-from clusterwright.checks.preflight.project import project_of
+from clusterwright.checks.preflight.files.project import project_of
 from clusterwright.checks.preflight.results import Outcome
+from clusterwright.checks.preflight.scripts import tear_down
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.outputs.project.example import example_files
 from clusterwright.pricing.book import PriceBook

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.checks.preflight.reading import read_project
+from clusterwright.checks.preflight.files.reading import read_project
 from clusterwright.checks.preflight.results import Outcome
+from clusterwright.checks.preflight.scripts.versions import versions_named
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.versions import versions_named
 from clusterwright.pricing.book import PriceBook
 from tests.stacks.projects import stacks_python
 

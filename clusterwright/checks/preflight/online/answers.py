@@ -4,7 +4,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Protocol
 
-from clusterwright.checks.preflight.quotas import Ask
+from clusterwright.checks.preflight.configuration.quotas import Ask
 from clusterwright.errors import ClusterwrightError
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
+from clusterwright.checks.preflight.configuration.quotas import Ask
 from clusterwright.checks.preflight.online.answers import (
     GroupRules,
     Image,
@@ -18,7 +19,6 @@ from clusterwright.checks.preflight.online.answers import (
     Reservation,
     Subnet,
 )
-from clusterwright.checks.preflight.quotas import Ask
 from clusterwright.checks.preflight.subject import Subject
 
 _MISSING = ("NotFound", "Malformed", "Unknown", "ParameterNotFound")

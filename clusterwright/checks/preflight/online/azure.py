@@ -19,6 +19,8 @@ from azure.identity import DefaultAzureCredential
 from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
 
+from clusterwright.checks.preflight.configuration.quotas import Ask
+from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.online.answers import (
     GroupRules,
     Image,
@@ -29,9 +31,7 @@ from clusterwright.checks.preflight.online.answers import (
     Reservation,
     Subnet,
 )
-from clusterwright.checks.preflight.quotas import Ask
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import text
 
 _SCOPE = "https://management.azure.com/.default"
 _RDMA = IPv4Network("172.16.0.0/16")

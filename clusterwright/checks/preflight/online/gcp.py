@@ -12,6 +12,8 @@ from google.api_core.exceptions import Forbidden, GoogleAPICallError, NotFound, 
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import compute_v1
 
+from clusterwright.checks.preflight.configuration.quotas import Ask
+from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.online.answers import (
     GroupRules,
     Image,
@@ -22,9 +24,7 @@ from clusterwright.checks.preflight.online.answers import (
     Reservation,
     Subnet,
 )
-from clusterwright.checks.preflight.quotas import Ask
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import text
 
 _ARCHITECTURES = {"X86_64": "x86_64", "ARM64": "arm64"}
 #: Google keeps the first two and the last two addresses of a subnetwork.

@@ -4,12 +4,12 @@ import datetime as dt
 from collections.abc import Iterable, Iterator
 
 from clusterwright.blueprint.sections.clouds import RESERVED
+from clusterwright.checks.preflight.configuration.quotas import ask, networks_needed
+from clusterwright.checks.preflight.files.project import Setting
+from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.online.answers import Provider, Quota, Reservation, Subnet
-from clusterwright.checks.preflight.project import Setting
-from clusterwright.checks.preflight.quotas import ask, networks_needed
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import text
 
 #: Instances of a Capacity Block start to terminate so long before it ends (Amazon EC2 User Guide, Capacity Blocks).
 _BLOCK_ENDS_EARLY = dt.timedelta(minutes=30)

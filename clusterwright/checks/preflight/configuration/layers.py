@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from clusterwright.blueprint.rules.cloud_places import place_problems
-from clusterwright.checks.preflight.project import PROVIDERS, Setting
+from clusterwright.checks.preflight.configuration.targets import outcomes_of, target_of
+from clusterwright.checks.preflight.files.project import PROVIDERS, Setting
+from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import ZONE, Subject
-from clusterwright.checks.preflight.targets import outcomes_of, target_of
-from clusterwright.checks.preflight.values import text
 
 #: Which layers each reference is needed by, and the layer it leads to.
 _REFERENCES = (("foundationStack", ("cluster", "nodes"), "foundation"), ("clusterStack", ("nodes",), "cluster"))

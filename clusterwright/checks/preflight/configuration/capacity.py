@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from clusterwright.blueprint.rules.cloud_places import RESERVATION_IDS, offer_problems, place_problems
 from clusterwright.blueprint.sections.clouds import RESERVED
 from clusterwright.catalog.clouds.objects import CapacityObject, PlacementObject
-from clusterwright.checks.preflight.project import Setting
+from clusterwright.checks.preflight.configuration.targets import outcomes_of, target_of
+from clusterwright.checks.preflight.files.project import Setting
+from clusterwright.checks.preflight.files.values import flag, text, whole
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.targets import outcomes_of, target_of
-from clusterwright.checks.preflight.values import flag, text, whole
 
 _HOURS_PER_DAY = 24
 #: Nodes of one scale set in projects without the key (stacks/azure/base/gpu_cluster/node_type.py); others have no sets.

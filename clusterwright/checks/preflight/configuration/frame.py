@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from clusterwright.blueprint.reading.document import parse
-from clusterwright.checks.preflight.project import LAYERS, PROVIDERS, Layer
+from clusterwright.checks.preflight.files.project import LAYERS, PROVIDERS, Layer
+from clusterwright.checks.preflight.files.values import flag, whole
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import flag, whole
 from clusterwright.errors import ClusterwrightError
 
 WORKFLOW = ".github/workflows/infrastructure.yml"

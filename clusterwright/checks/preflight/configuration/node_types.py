@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from clusterwright.catalog.records import Instance
-from clusterwright.checks.preflight.frame import open_keys
-from clusterwright.checks.preflight.project import Setting
+from clusterwright.checks.preflight.configuration.frame import open_keys
+from clusterwright.checks.preflight.files.project import Setting
+from clusterwright.checks.preflight.files.values import flag, text, whole
 from clusterwright.checks.preflight.results import Outcome, Status, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import flag, text, whole
 from clusterwright.clouds import CLOUDS
 
 _MIB = 2.0**20

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from clusterwright.checks.preflight.prices import usd_per_month_of
+from clusterwright.checks.preflight.configuration.prices import usd_per_month_of
+from clusterwright.checks.preflight.files.values import flag, whole
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import LUSTRE_CAPACITY, Subject
-from clusterwright.checks.preflight.values import flag, whole
 from clusterwright.facility.storage.file_system import (
     GIB,
     AskedFileSystem,

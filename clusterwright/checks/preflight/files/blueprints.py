@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from clusterwright.blueprint.load import LoadedBlueprint, position
-from clusterwright.checks.preflight.project import Layer, Path
+from clusterwright.checks.preflight.files.project import Layer, Path
 from clusterwright.checks.preflight.results import Place
 
 #: Keys of the configuration to paths of the blueprint; `{target}` is the cloud's section.

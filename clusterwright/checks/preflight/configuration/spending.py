@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from clusterwright.checks.preflight.prices import month_of, usd_per_month
+from clusterwright.checks.preflight.configuration.prices import month_of, usd_per_month
+from clusterwright.checks.preflight.configuration.storage import configured
+from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.results import Outcome, passed
-from clusterwright.checks.preflight.storage import configured
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import text, whole
 from clusterwright.facility.cloud_bill import bill_line
 from clusterwright.tco.terms.records import PricedLine
 

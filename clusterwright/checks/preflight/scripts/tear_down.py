@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterwright.checks.preflight.files.values import text as text_of
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import text as text_of
 
 SCRIPT = "cluster.sh"
 _TIMEOUT_S = 60

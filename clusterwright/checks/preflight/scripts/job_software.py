@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from clusterwright.blueprint.load import rule_of_form
 from clusterwright.blueprint.sections.jobs import Jobs, job_problems
-from clusterwright.checks.preflight.project import Layer, Project
+from clusterwright.checks.preflight.files.project import Layer, Project
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
 

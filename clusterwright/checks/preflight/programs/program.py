@@ -4,9 +4,9 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from clusterwright.checks.preflight.files.values import flag
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import flag
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

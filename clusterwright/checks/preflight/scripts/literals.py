@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from clusterwright.checks.preflight.files.shell import is_script, lines
 from clusterwright.checks.preflight.results import Outcome, Place
-from clusterwright.checks.preflight.shell import is_script, lines
 from clusterwright.checks.preflight.subject import Subject
 
 _NAME = re.compile(

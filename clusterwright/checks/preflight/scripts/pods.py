@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 from clusterwright.blueprint.reading.document import Document, parse
+from clusterwright.checks.preflight.files.values import whole
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import whole
 from clusterwright.errors import ClusterwrightError
 
 ACCELERATORS = (

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from clusterwright.checks.preflight.judging import named
-from clusterwright.checks.preflight.recorded_checks import unrecorded
+from clusterwright.checks.preflight.programs.recorded_checks import unrecorded
 from clusterwright.checks.preflight.records import SECRET, Resource
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject

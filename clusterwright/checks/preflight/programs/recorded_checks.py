@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from clusterwright.checks.preflight.frame import filled_in
+from clusterwright.checks.preflight.configuration.frame import filled_in
+from clusterwright.checks.preflight.files.values import flag
 from clusterwright.checks.preflight.judging import Judgement, Violation, named
-from clusterwright.checks.preflight.program import PROTECTING_SETTINGS
+from clusterwright.checks.preflight.programs.program import PROTECTING_SETTINGS
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import flag
 
 #: Subjects of rules that have a check of their own; `rule.py` of the policy packs has the same words.
 FABRIC, PLACEMENT, PROTECTION = "fabric", "placement", "protection"

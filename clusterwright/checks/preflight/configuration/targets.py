@@ -17,10 +17,10 @@ from clusterwright.blueprint.sections.clouds import (
     GcpNetwork,
     GcpTarget,
 )
-from clusterwright.checks.preflight.project import Setting
+from clusterwright.checks.preflight.files.project import Setting
+from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.results import Outcome
 from clusterwright.checks.preflight.subject import NETWORK_RANGE, REGION, ZONE, Subject
-from clusterwright.checks.preflight.values import text
 from clusterwright.clouds import has_service_range
 from clusterwright.errors import Finding
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from clusterwright.checks.preflight.project import Project, project_of
+from clusterwright.checks.preflight.files.project import Project, project_of
 from clusterwright.errors import InputError
 
 _SKIPPED = {".git", ".venv", ".venv-policy", "__pycache__", "node_modules", ".pytest_cache", ".ruff_cache", ".pulumi"}

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from clusterwright.checks.preflight.project import Setting
+from clusterwright.checks.preflight.files.project import Setting
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
 
-from clusterwright.checks.preflight.project import Setting
+from clusterwright.checks.preflight.files.project import Setting
+from clusterwright.checks.preflight.files.values import flag, text
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import NETWORK_RANGE, Subject
-from clusterwright.checks.preflight.values import flag, text
 
 _ANY_PORT = 9
 # Of RFC 5737, routed like any other address outside; nothing is sent there.

@@ -10,12 +10,12 @@ from typing import Any
 
 from clusterwright.blueprint.reading.document import parse
 from clusterwright.catalog.records import Instance
-from clusterwright.checks.preflight.pods import ACCELERATORS, quotas_below_a_job
+from clusterwright.checks.preflight.files.shell import Line, is_script, lines
+from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
-from clusterwright.checks.preflight.shell import Line, is_script, lines
+from clusterwright.checks.preflight.scripts.pods import ACCELERATORS, quotas_below_a_job
+from clusterwright.checks.preflight.scripts.variables import needed, problems
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.values import text, whole
-from clusterwright.checks.preflight.variables import needed, problems
 from clusterwright.errors import ClusterwrightError
 
 _SKIPPED = re.compile(r"(^|/)(tests?|policy|\.github|\.venv[^/]*)/|(^|/)Pulumi\.[^/]*$")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clusterwright.checks.preflight.files.shell import Line, is_script, lines
 from clusterwright.checks.preflight.results import Outcome, Place, passed
-from clusterwright.checks.preflight.shell import Line, is_script, lines
 from clusterwright.checks.preflight.subject import Subject
 
 

@@ -4,8 +4,8 @@ import csv
 import re
 from collections.abc import Iterator
 
+from clusterwright.checks.preflight.files.shell import Line, is_script, lines
 from clusterwright.checks.preflight.results import Outcome, Place, passed
-from clusterwright.checks.preflight.shell import Line, is_script, lines
 from clusterwright.checks.preflight.subject import Subject
 
 TABLE = "node/software.csv"

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from clusterwright.blueprint.rules.cloud_places import offer_problems, zone_problems
 from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
 from clusterwright.catalog.records import Instance
+from clusterwright.checks.preflight.configuration.targets import outcomes_of, target_of
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.targets import outcomes_of, target_of
 from clusterwright.clouds import CLOUDS
 
 

@@ -6,12 +6,12 @@ from ipaddress import IPv4Network, ip_network
 
 from clusterwright.blueprint.rules.existing import existing_problems
 from clusterwright.blueprint.sections.cloud_ids import SHAPES
-from clusterwright.checks.preflight.project import Setting
+from clusterwright.checks.preflight.configuration.storage import configured
+from clusterwright.checks.preflight.configuration.targets import existing_keys, outcomes_of, target_of
+from clusterwright.checks.preflight.files.project import Setting
+from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.results import Outcome, passed
-from clusterwright.checks.preflight.storage import configured
 from clusterwright.checks.preflight.subject import NETWORK_RANGE, Subject
-from clusterwright.checks.preflight.targets import existing_keys, outcomes_of, target_of
-from clusterwright.checks.preflight.values import text
 from clusterwright.clouds import has_service_range
 from clusterwright.plan.candidates.cloud_addresses import RDMA_NETWORK, RULES, addresses_of_nodes, overlap_findings
 

@@ -1,0 +1,1 @@
+"""Checks of what is configured: names, addresses, node types, capacity, quotas, money. Start with `frame`."""
