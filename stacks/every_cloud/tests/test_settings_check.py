@@ -44,11 +44,10 @@ def test_other_keys_are_left_for_later(layer: Path) -> None:
 
 def test_what_is_inside_objects_is_looked_at(layer: Path) -> None:
     """A field that does not exist is named with the nearest that does; text is no object."""
-    (said,) = refused_value(layer, "small", "sharedStorage.mountPth", "/shared")
-    assert said.startswith("sharedStorage.mountPth: unknown key; did you mean 'mountPath'?")
+    (said,) = refused_value(layer, "small", "sharedStorage.capacityGb", "7200")
+    assert said.startswith("sharedStorage.capacityGb: unknown key; did you mean 'capacity")
     (said,) = refused_value(layer, "small", "sharedStorage", "abc")
     assert said == 'sharedStorage: needs an object, got "abc"'
-    assert refused_value(layer, "small", "sharedStorage.mountPath", "/shared") == []
     assert refused_value(layer, "small", "tags.owner", "me") == []
     assert refused_value(layer, "small", "a[x", "1") == []
 
