@@ -267,7 +267,7 @@ def _priced_share(plan: Plan, option: Option, parts: tuple[RunPart, ...], money:
         return _unknown("priced_share", title, priced_share)
     (part,) = parts
     per_usd = money.amount(1.0)
-    counted = "explain of the cost of a run; rows of the cash flow without their signs"
+    counted = "explain of the cost; rows of the cash flow without their signs"
     return explained(
         priced_share.record(
             documented_usd=cost_of_run(**part.arguments(part.priced, per_usd)),

@@ -47,13 +47,13 @@ class RunPart:
 
 @formula(
     "{variable_usd} / {runs} + {held_usd} × {share_while_held} + {running_usd} × {share_while_running}",
-    source=f"{_DEFINITIONS}: cost of one run; tco/sql/run_total.sql",
+    source=f"{_DEFINITIONS}; tco/sql/run_total.sql",
     variable_usd=Term("paid by the hours worked", ",.2f"),
-    runs=Term("runs in the horizon", ",.8g"),
+    runs=Term("amount of work in the horizon", ",.8g"),
     held_usd=Term("paid for what is held", ",.2f"),
-    share_while_held=Term("hours of a run over hours worked", ".8g"),
+    share_while_held=Term("its hours over hours worked", ".8g"),
     running_usd=Term("paid for what else is rented or kept", ",.2f"),
-    share_while_running=Term("hours of a run over hours of the horizon", ".8g"),
+    share_while_running=Term("its hours over hours of the horizon", ".8g"),
 )
 def cost_of_run(
     *,
