@@ -110,7 +110,7 @@ class _Faulty(Ledger):
             self._connection.execute("update cumulative set usd = usd - 0.01 where month_end > 0")
 
 
-@pytest.mark.parametrize("where", ["decide", "ways"])
+@pytest.mark.parametrize("where", ["decide", "alternatives.ranking"])
 def test_no_answer_from_a_cash_flow_that_does_not_reconcile(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """The options and the ranking of a plan (plan, build) audit their cash flow; a fault is a bug, exit 70."""
     monkeypatch.setattr(f"clusterwright.plan.{where}.Ledger", _Faulty)

@@ -108,6 +108,8 @@ def test_cluster_commands_are_those_that_it_has(project: Project) -> None:
     assert {words[1] for _, words in called} >= {"preview", "up", "down", "destroy", "set", "reimage", "submit"}
     for page, words in called:
         assert words[1] in known, (page, words)
+        if words[1:] == ["set"]:
+            continue  # the command by its name
         if words[1] == "set":
             head, _, field = words[2].partition("[")[0].partition(".")
             assert ":" in head or head in keys, (page, words)
