@@ -133,7 +133,7 @@ def _managed_row(offer: ManagedOffer, money: MoneyFormat) -> list[str]:
         *[""] * 3,
         money.text(offer.usd_per_month),
         "",
-        "as own, not tried",
+        "as planned, untried",
         offer.price_last_seen,
     ]
 
@@ -150,7 +150,7 @@ def _managed_text(offers: Sequence[ManagedOffer]) -> str:
         for offer in known
     )
     return (
-        f"Managed endpoints run the own image on the plan's nodes, day and night; their months are estimated: {each}. "
+        f"Managed endpoints run your image on the plan's nodes, day and night; their months are estimated: {each}. "
         "Storage and traffic are not in them"
     )
 

@@ -1,6 +1,6 @@
 """A service's replicas behind the managed endpoints of the clouds that the plan sized for: what a month costs.
 
-The nodes are those of the plan, paid on demand: an endpoint runs the user's own image on the same instances, so that
+The nodes are those of the plan, paid on demand: an endpoint runs the user's image on the same instances, so that
 replicas and latencies carry over as far as the service sets the same options.
 """
 
@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from clusterwright.plan.serving.record import ManagedOffer, ServingOption
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.endpoints import endpoint_ratio
-
-_MILLION = 1e6
+from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 
 
 def managed_offers(
@@ -30,11 +29,7 @@ def managed_offers(
     Returns:
         offers; one whose ratio or whose instance's price is not known has no dollars.
     """
-    return tuple(
-        _offer(option, book, as_of, hours_per_month)
-        for option in options
-        if option.region  # what is owned has no region
-    )
+    return tuple(_offer(option, book, as_of, hours_per_month) for option in options if option.target != "onprem")
 
 
 def _offer(option: ServingOption, book: PriceBook, as_of: dt.date, hours_per_month: float) -> ManagedOffer:
@@ -43,6 +38,7 @@ def _offer(option: ServingOption, book: PriceBook, as_of: dt.date, hours_per_mon
     hourly = None if ratio is None or bare is None else bare.point.usd * ratio.over_instance
     month = None if hourly is None else hourly * option.nodes * hours_per_month
     tokens = option.input_tokens_per_month + option.output_tokens_per_month
+    blended = None if month is None else usd_per_million_tokens(usd=month, tokens=tokens)
     return ManagedOffer(
         target=option.target,
         service="" if ratio is None else ratio.service,
@@ -51,7 +47,7 @@ def _offer(option: ServingOption, book: PriceBook, as_of: dt.date, hours_per_mon
         usd_per_node_hour=hourly,
         over_instance=None if ratio is None else ratio.over_instance,
         usd_per_month=month,
-        blended_usd_per_million=None if month is None else month / tokens * _MILLION,
+        blended_usd_per_million=blended,
         seen_on=() if ratio is None else ratio.seen_on,
         price_first_seen="" if ratio is None else ratio.first_seen.isoformat(),
         price_last_seen="" if ratio is None else ratio.last_seen.isoformat(),

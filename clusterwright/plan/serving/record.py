@@ -357,7 +357,7 @@ class HostedOffer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ManagedOffer:
-    """An option's nodes behind a managed endpoint of its cloud, which runs the user's own image on them.
+    """An option's nodes behind a managed endpoint of its cloud, which runs the user's image on them.
 
     Attributes:
         service: name of the cloud's service; empty where no price of one is known.
