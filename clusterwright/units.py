@@ -234,6 +234,15 @@ def percent(share: float | None, *, digits: int | None = 0, signed: bool = False
     return f"{100 * share:{'+' if signed else ''},{'.4g' if digits is None else f'.{digits}f'}} %"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural.
+
+    >>> counted(1, "row"), counted(1200, "rack")
+    ('1 row', '1,200 racks')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def _significant(value: float, digits: int) -> str:
     if value == 0:
         return "0"

@@ -93,9 +93,10 @@ def _warned(*overrides: str) -> set[str]:
     return {warning.id for warning in finetuning_engine(blueprint, resolved, _facts()).warnings(blueprint, ())}
 
 
-def _ids(*overrides: str) -> list[str | None]:
-    _, problems = _resolved(*overrides)
-    assert not isinstance(problems, Resolved)
+def _ids(*overrides: str, values: dict[str, Any] | None = None) -> list[str | None]:
+    _, problems = _resolved(*overrides, values=values)
+    if isinstance(problems, Resolved):
+        return []
     return [problem.id for problem in problems]
 
 
@@ -254,6 +255,23 @@ def test_a_framework_without_measurements_is_taken_with_a_wider_band() -> None:
 def test_what_excludes_itself_is_refused(overrides: tuple[str, ...], expected: str) -> None:
     """Each mistake is a problem with its id."""
     assert expected in _ids(*overrides)
+
+
+@pytest.mark.parametrize(
+    ("target", "refused"),
+    [
+        ({"gcp": {"instance": "ct6e-standard-8t", "region": "us-east5"}}, True),
+        ({"aws": {"instance": "trn2.48xlarge", "region": "us-east-2"}}, True),
+        ({"onprem": {"system": "mi300x-8gpu"}}, False),
+        ({"aws": {"instance": "p5.48xlarge", "region": "us-east-1"}}, False),
+    ],
+)
+def test_qlora_needs_kernels_that_unpack_its_formats(target: dict[str, Any], refused: bool) -> None:
+    """Bitsandbytes has kernels for GPUs, none for TPU and Trainium; LoRA in 16 bits is refused on none of them."""
+    values = {**copy.deepcopy(_VALUES), "targets": target}
+    values["workload"]["method"] = "qlora"
+    assert ("FTN008" in _ids(values=values)) is refused
+    assert "FTN008" not in _ids("workload.method=lora", values=values)
 
 
 def test_data_is_given_once() -> None:

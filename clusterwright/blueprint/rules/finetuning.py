@@ -15,10 +15,29 @@ _LOW_RANK = ("lora", "qlora", "dora")
 def precision_problems(workload: Finetune, targets: Sequence[ResolvedTarget]) -> list[Problem]:
     """Return formats that an accelerator does not multiply in, and facts that a run cannot go without.
 
-    Formats of QLoRA are unpacked to 16 bits for every multiplication: all accelerators have them.
+    Formats of QLoRA are unpacked to 16 bits for every multiplication: what has kernels that unpack them has them all.
     """
     wanted = workload.precision if workload.precision in WORKING_PRECISIONS else None
-    return chip_problems(targets, wanted=wanted, able=_working, unknown="FTN002", absent="FTN003")
+    found = chip_problems(targets, wanted=wanted, able=_working, unknown="FTN002", absent="FTN003")
+    return [*found, *(_without_kernels(targets) if workload.method == "qlora" else ())]
+
+
+#: Makers of accelerators for which kernels unpack QLoRA's formats: NVIDIA's and AMD's GPUs, Intel's GPUs and Gaudi
+#: (installation guide of bitsandbytes 0.50.2, huggingface.co/docs/bitsandbytes, seen 2026-11-24).
+_UNPACKED_BY = frozenset({"NVIDIA", "AMD", "Intel"})
+
+
+def _without_kernels(targets: Sequence[ResolvedTarget]) -> Iterator[Problem]:
+    for target in targets:
+        chip = target.node.accelerator
+        if chip.vendor not in _UNPACKED_BY:
+            yield Problem(
+                path=("workload", "method"),
+                id="FTN008",
+                message=f"no kernel is known that unpacks QLoRA's formats on {chip.name} ({target.target})",
+                help="set workload.method to lora, or choose another "
+                f"{'system' if target.system else 'instance'}: {', '.join(sorted(_UNPACKED_BY))} have such kernels",
+            )
 
 
 def _working(chip: Accelerator) -> tuple[str, ...]:

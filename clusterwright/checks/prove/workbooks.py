@@ -9,6 +9,7 @@ from clusterwright.checks.prove.records import PLAN, Documents, Result, found, j
 from clusterwright.checks.prove.site.bill import planned_lines
 from clusterwright.checks.prove.spreadsheets import Workbook, calculate, missing_program, version
 from clusterwright.errors import ClusterwrightError, Finding
+from clusterwright.units import counted
 
 _ENGINE = "LibreOffice"
 #: Largest difference of two amounts that are the same to the cent, in USD; and of other numbers, relative.
@@ -69,7 +70,7 @@ def _stored(file: str, book: Workbook, cells: Sequence[tuple[str, str]]) -> Iter
         if not _same(shown, again):
             wrong.append(f"{sheet}!{place} shows {_text(shown)}, its formula gives {_text(again)}")
     if wrong:
-        yield found("WBK001", f"{file}: {_counted(len(wrong), 'cell')}; {'; '.join(wrong[:_SHOWN])}", _HELP)
+        yield found("WBK001", f"{file}: {counted(len(wrong), 'cell')}; {'; '.join(wrong[:_SHOWN])}", _HELP)
 
 
 def _engine(file: str, amounts: Sequence[_Amount]) -> Iterator[Finding]:
@@ -80,11 +81,7 @@ def _engine(file: str, amounts: Sequence[_Amount]) -> Iterator[Finding]:
         if not _same("unknown" if amount.engine is None else amount.engine, amount.shown)
     ]
     if wrong:
-        yield found("WBK002", f"{file}: {_counted(len(wrong), 'amount')}; {'; '.join(wrong[:_SHOWN])}", _HELP)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        yield found("WBK002", f"{file}: {counted(len(wrong), 'amount')}; {'; '.join(wrong[:_SHOWN])}", _HELP)
 
 
 def _same(one: Value, other: Value) -> bool:

@@ -72,12 +72,3 @@ def page(width: float, height: float, *, title: str, description: str, marks: li
         f"<title>{escape(title)}</title>\n<desc>{escape(description)}</desc>\n"
         f'<rect width="100%" height="100%" fill="{PAPER}"/>\n' + "\n".join(marks) + "\n</svg>\n"
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun in the singular or plural.
-
-    >>> counted(1, "row"), counted(1200, "rack")
-    ('1 row', '1,200 racks')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -2,7 +2,7 @@
 
 from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import probability_text
+from clusterwright.plan.text.words import amount_text, probability_text
 from clusterwright.sizing.finetuning.job import ALL, NODE
 from clusterwright.units import percent
 
@@ -82,7 +82,7 @@ def month_text(plan: FinetuningPlan, option: FinetuningOption, money: MoneyForma
     if option.month_usd is None:
         return ""
     runs = option.runs_in_horizon / plan.economics.horizon_months
-    return f"{runs:,.3g} run{'' if runs == 1 else 's'} a month: {money.text(option.month_usd)} a month"
+    return f"{amount_text(runs, plan.workload.unit)} a month: {money.text(option.month_usd)} a month"
 
 
 def count_text(number: float) -> str:

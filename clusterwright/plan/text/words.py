@@ -5,6 +5,7 @@ from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption,
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.loading import DataFeed
+from clusterwright.units import counted
 
 NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
 #: Providers of which only prices are known; another one goes by its own name.
@@ -17,6 +18,8 @@ SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
 #: This many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
 _HOURS_A_DAY = 24
+#: Amounts of work from here on are whole numbers in words.
+_WHOLE = 100.0
 #: Goals below these days are shown in hours.
 _SHORT_DAYS = 2.0
 
@@ -122,8 +125,10 @@ def amount_text(amount: float, unit: WorkUnit, *, such: bool = False) -> str:
     >>> run = WorkUnit(name="run", plural="runs")
     >>> amount_text(36.0, run), amount_text(36.18, run), amount_text(1, run), amount_text(36.18, run, such=True)
     ('36 runs', '36.2 runs', '1 run', '36.2 such runs')
+    >>> amount_text(63_718.7, run)
+    '63,719 runs'
     """
-    number = f"{amount:,.1f}".removesuffix(".0")
+    number = f"{amount:,.0f}" if amount >= _WHOLE else f"{amount:,.1f}".removesuffix(".0")
     return f"{number} {'such ' if such else ''}{unit.name if number == '1' else unit.plural}"
 
 
@@ -270,7 +275,7 @@ def _cluster_of(plan: Plan, way: Alternative) -> str:
     """Return what is done on a way: `rent 48 × p5.48xlarge (…) on AWS us-east-1`, or its name where it is no option."""
     option = plan.planned(way.key)
     if option is None:
-        return f"use {term_text(way.key)} ({way.nodes:,} nodes, {way.gpus:,} GPUs)"
+        return f"use {term_text(way.key)} ({counted(way.nodes, 'node')}, {counted(way.gpus, 'GPU')})"
     if option.target == "onprem":
         return f"buy {cluster_text(option)}"
     paid = booking_text(option) or ("" if way.term == "on_demand" else term_text(way.key).partition(", ")[2])
@@ -312,7 +317,7 @@ def on_demand_text(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     if way.term == "on_demand" or way.run_usd is None or same is None or same.run_usd is None:
         return ""
     size = "" if (same.nodes, same.instance) == (way.nodes, way.instance) else (
-        f" with {same.nodes:,} nodes in {same.calendar_days:.1f} days"
+        f" with {counted(same.nodes, 'node')} in {time_text(same.calendar_days)}"
     )  # fmt: skip
     return f"{money.text(same.run_usd)} on demand{size}"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from clusterwright.facility.hall.racks import Rack, row_letters
 from clusterwright.facility.site import RowLayout, Site
 from clusterwright.outputs.drawing import marks as drawing
+from clusterwright.units import counted
 
 #: Largest sheet: on A3 in landscape, 400 x 277 mm inside its margins, its smallest words are 1.6 mm high.
 MOST_WIDTH, MOST_HEIGHT = 2375.0, 1640.0
@@ -73,7 +74,7 @@ def _sheet_svg(racks: Sequence[Rack], site: Site, sheet: Sheet, *, title: str) -
     }
     height = tops[last] + (rows.rack_depth_m + rows.cold_aisle_m / 2) * _METRE + _FOOT
     it_w, used = sum(rack.power_w for rack in racks), len({rack.row for rack in racks})
-    standing = f"{drawing.counted(len(racks), 'rack')} in {drawing.counted(used, 'row')}"
+    standing = f"{counted(len(racks), 'rack')} in {counted(used, 'row')}"
     marks = [
         drawing.text(_MARGIN, 38, title, size=20, weight="bold"),
         drawing.text(
@@ -118,9 +119,7 @@ def _slots(site: Site, row: int) -> int:
 
 def _places(site: Site) -> str:
     return (
-        "Places of the hall are not known."
-        if site.places is None
-        else f"The hall has {drawing.counted(site.places, 'place')}."
+        "Places of the hall are not known." if site.places is None else f"The hall has {counted(site.places, 'place')}."
     )
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 from clusterwright.facility.hall.racks import Placement, Rack
 from clusterwright.outputs.drawing import marks as drawing
-from clusterwright.units import percent
+from clusterwright.units import counted, percent
 
 #: The file of a small hall, and the index of the pages of a large one, which lie in a folder.
 INDEX, FOLDER = "racks.svg", "racks"
@@ -54,7 +54,7 @@ def rack_pages(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str
 def _index(pages: Mapping[str, Sequence[Rack]], *, title: str) -> str:
     """Return the list of pages, each a link with its racks by kind and their power."""
     total = sum(len(racks) for racks in pages.values())
-    count = f"{drawing.counted(total, 'rack')} on {drawing.counted(len(pages), 'page')}"
+    count = f"{counted(total, 'rack')} on {counted(len(pages), 'page')}"
     marks = [
         drawing.text(_MARGIN, 34, title, size=20, weight="bold"),
         drawing.text(_MARGIN, 56, f"{count}, in the order they stand. The floor plan shows where.", size=12),
@@ -78,7 +78,7 @@ def racks_svg(racks: Sequence[Rack], *, title: str, unknown_items: Sequence[str]
         title: heading.
         unknown_items: names of what has no known power, for the legend.
     """
-    columns, count = min(_PER_LINE, len(racks)), drawing.counted(len(racks), "rack")
+    columns, count = min(_PER_LINE, len(racks)), counted(len(racks), "rack")
     rack_height = max(rack.height_u for rack in racks) * _UNIT
     step_x, step_y = _WIDTH + _SCALE + _GAP, _HEAD + rack_height + _FOOT + _GAP
     width = max(_MARGIN * 2 + columns * step_x - _GAP, 760)
@@ -146,7 +146,7 @@ def _empty_racks(heights: Iterable[int]) -> str:
 
 
 def _feeds(rack: Rack) -> str:
-    return f"{rack.shelves} power shelves" if rack.shelves else drawing.counted(rack.pdus, "PDU")
+    return f"{rack.shelves} power shelves" if rack.shelves else counted(rack.pdus, "PDU")
 
 
 def _device(placed: Placement, left: float, floor: float) -> list[str]:
