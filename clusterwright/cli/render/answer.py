@@ -230,10 +230,12 @@ def _bold_text(line: str) -> str:
 
 def _comparison(plan: Plan, money: MoneyFormat) -> str:
     """Return the ranked ways that a run can be done on, what is owned, and both answers."""
-    unit, ways = plan.workload.unit, main_ways(plan)
+    unit, ranked = plan.workload.unit, main_ways(plan)
+    # Without an answer the sizes are shown.
+    title, ways = (RANKED, ranked) if ranked else (paper_title(plan), paper_ways(plan))
     times = time_column(ways)
     columns = [
-        Column(RANKED, "left"),
+        Column(title, "left"),
         Column("hardware", "left", drop=3),
         Column("nodes", drop=4),
         Column("GPUs", drop=8),
@@ -249,9 +251,6 @@ def _comparison(plan: Plan, money: MoneyFormat) -> str:
         Column("priced", drop=9),
         Column("", "left", drop=0),
     ]
-    if not ways:
-        # Without an answer the sizes still stand.
-        columns[0], ways = Column(paper_title(plan), "left"), paper_ways(plan)
     return table(columns, (_row(plan, way, times, money) for way in ways))
 
 
