@@ -12,6 +12,7 @@ from clusterwright.sharing.record import SharedPlan
 
 if TYPE_CHECKING:
     from clusterwright.outputs.folder import File
+    from clusterwright.plan.text.money import MoneyFormat
 
 
 def refuse(given: dict[str, object]) -> None:
@@ -33,9 +34,8 @@ def plan(path: Path, set_values: list[str] | None, *, as_json: bool, quiet: bool
         print(json.dumps(document(made.plan), indent=1, allow_nan=False))
     else:
         from clusterwright.cli.render.sharing import shared_text
-        from clusterwright.plan.text.money import USD
 
-        print(shared_text(made.plan, str(path), USD))
+        print(shared_text(made.plan, str(path), _money(made)))
     return exit_code(made)
 
 
@@ -56,10 +56,9 @@ def report_files(made: SharedResult) -> "dict[str, File]":
     from clusterwright.outputs import folder
     from clusterwright.outputs.deliverables import report_files as files_of
     from clusterwright.plan.text.currency import money_as_asked
-    from clusterwright.plan.text.money import USD
 
     files = {
-        "sharing.md": folder.text(shared_markdown(made.plan, USD)),
+        "sharing.md": folder.text(shared_markdown(made.plan, _money(made))),
         "sharing.json": folder.text(json.dumps(document(made.plan), indent=1, allow_nan=False)),
     }
     for name, result in made.alone.items():
@@ -67,6 +66,12 @@ def report_files(made: SharedResult) -> "dict[str, File]":
         written = files_of(result.plan, result.facts, money=money)
         files |= {f"{name}/{file}": content for file, content in written.items()}
     return files
+
+
+def _money(made: SharedResult) -> "MoneyFormat":
+    from clusterwright.plan.text.currency import money_of_all, report_currency
+
+    return money_of_all(report_currency(result.plan, made.facts.book) for result in made.alone.values())
 
 
 def exit_code(made: SharedResult) -> int:

@@ -2,15 +2,19 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import progress_display
 from clusterwright.errors import EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.feeds.object_storage import reach
 from clusterwright.interface.sweeping import Request, Space, answered, space_of
-from clusterwright.plan.text.money import USD
 from clusterwright.sweep.fronts import facts
+
+if TYPE_CHECKING:
+    from clusterwright.plan.text.money import MoneyFormat
 
 
 def sweep(
@@ -50,7 +54,7 @@ def sweep(
     else:
         from clusterwright.cli.render.sweep import sweep_text
 
-        print(sweep_text(result, every=every, money=USD))
+        print(sweep_text(result, every=every, money=_money(space, result.as_of)))
     if parquet is not None:
         from clusterwright.sweep.document import rows
         from clusterwright.tco.parquet import write_swept_points
@@ -63,6 +67,16 @@ def sweep(
         _write_text(chart, sweep_chart(result))
         _say(chart)
     return EXIT_FINE if result.points else EXIT_RULE_FAILED
+
+
+def _money(space: Space, as_of: Sequence[str]) -> "MoneyFormat":
+    """Return how money is written: in the currency of the blueprints, each with the rate of its day of prices."""
+    from clusterwright.plan.text.currency import currency_of, money_of_all
+
+    book = facts(reach).book
+    return money_of_all(
+        currency_of(entry.blueprint.tco.currency, day, book) for entry, day in zip(space.scenarios, as_of, strict=True)
+    )
 
 
 def _services(space: Space, *, as_json: bool, every: bool, files: tuple[Path | None, Path | None]) -> int:
@@ -81,7 +95,7 @@ def _services(space: Space, *, as_json: bool, every: bool, files: tuple[Path | N
         made = services_document(points, missing, catalogue=load_catalogue().version, as_of=as_of)
         print(json.dumps(made, indent=1, allow_nan=False))
     else:
-        print(services_text(space.scenarios, points, missing, as_of=as_of, every=every, money=USD))
+        print(services_text(space.scenarios, points, missing, as_of=as_of, every=every, money=_money(space, as_of)))
     if parquet is not None:
         from clusterwright.sweep.services import COLUMNS, services_rows
         from clusterwright.tco.parquet import write_typed_rows

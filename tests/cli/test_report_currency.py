@@ -1,6 +1,7 @@
 """Money in another currency, as a user asks for it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,13 @@ import pytest
 from clusterwright.assets import root
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.reading.problems import BlueprintError
-from clusterwright.cli import answer
+from clusterwright.cli import answer, sharing
 from clusterwright.cli.compare import finance
 from clusterwright.cli.prices import store as price_store
-from clusterwright.plan.text.money import USD
+from clusterwright.cli.sweep import sweep
+from clusterwright.interface.sweeping import Request
+from clusterwright.plan.text.currency import money_of_all
+from clusterwright.plan.text.money import USD, Currency
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 GIVEN = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: ECB}"
@@ -105,3 +109,47 @@ def test_the_source_of_a_rate_is_no_markup(capsys: pytest.CaptureFixture[str]) -
     told = capsys.readouterr().out
     assert r"\<img src=x\> \@all \[a\](b)" in told
     assert "<img" not in told.replace(r"\<img", "")
+
+
+def _only_euro(text: str) -> bool:
+    """Return whether the rate is said and nothing else is in dollars."""
+    rest = [line for line in text.splitlines() if not line.startswith("All money in EUR")]
+    return "1 EUR = 1.25 USD on 2026-10-15 (ECB)" in text and not [
+        line for line in rest if "$" in line or "USD" in line
+    ]
+
+
+@pytest.mark.parametrize("name", ["train-gpt3-175b", "serve-llama3-70b"])
+def test_a_sweep_is_in_the_currency(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its answers and columns; the rate a GPU hour is divided too."""
+    printed = []
+    for given in ((), (GIVEN,)):
+        asked = Request(
+            sources=(root() / "blueprints" / f"{name}.yaml",), set_values=given, instances=("p5.48xlarge", "dgx-h100")
+        )
+        sweep(asked, jobs=1, dask=None, as_json=False, every=False, parquet=None, chart=None, force=False, quiet=True)
+        printed.append(capsys.readouterr().out)
+    assert "$" in printed[0]
+    assert "EUR" not in printed[0]
+    assert _only_euro(printed[1])
+    if name.startswith("train"):
+        row = next(line for line in printed[0].splitlines() if "p5.48xlarge" in line and "us-east" in line)
+        euro = next(line for line in printed[1].splitlines() if "p5.48xlarge" in line and "us-east" in line)
+        usd_per_hour, eur_per_hour = (float(re.findall(r"\d+\.\d\d(?= )", each)[-1]) for each in (row, euro))
+        assert usd_per_hour / eur_per_hour == pytest.approx(1.25, abs=0.01)
+
+
+def test_a_shared_plan_is_in_the_currency(capsys: pytest.CaptureFixture[str]) -> None:
+    """Answer, targets, parts and the page of the report."""
+    path = root() / "blueprints" / "serve-and-finetune.yaml"
+    assert sharing.plan(path, [GIVEN, "targets.gcp=null", "targets.onprem=null"], as_json=False, quiet=True) == 0
+    text = capsys.readouterr().out
+    assert "€" in text
+    assert _only_euro(text)
+
+
+def test_currencies_that_differ_are_written_in_usd() -> None:
+    """Amounts side by side have one currency."""
+    euro, yen = (Currency(code=code, usd=1.1, day="2026-10-15", source="ECB") for code in ("EUR", "JPY"))
+    assert money_of_all([euro, euro]).code == "EUR"
+    assert money_of_all([euro, yen]).code == money_of_all([euro, None]).code == money_of_all([]).code == "USD"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from clusterwright import assets
 from clusterwright.actual.reconcile import compare
 from clusterwright.actual.records import Actual, Comparison, Variance
+from clusterwright.blueprint.sections.finances import CurrencySection
 from clusterwright.cli.planning import plan_of
 from clusterwright.cli.written import actual as command
 from clusterwright.errors import InputError
@@ -320,3 +321,23 @@ def test_command(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for wrong in ({"cost": "list"}, {"tag": "name"}, {"as_json": True, "as_csv": True}, {"rates": ["EUR=x"]}):
         with pytest.raises(InputError):
             command.actual(stored, [path], **{**asked, **wrong})
+
+
+def test_the_text_is_in_the_currency_of_the_plan(
+    plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bill in USD is read beside a plan that is reported in euros: one currency, and its rate."""
+    tco = plan.tco.model_copy(
+        update={"currency": CurrencySection(code="EUR", usd=1.25, day=dt.date(2026, 10, 15), source="ECB")}
+    )
+    stored = tmp_path / "plan.json"
+    one = dataclasses.replace(plan, options=plan.options[:1], breakevens=(), tco=tco)
+    stored.write_text(dumps(one), encoding="utf-8")
+    path = write([row()], tmp_path / "export.csv")
+    asked: dict[str, Any] = {"tag": None, "cost": "effective", "rates": [], "count_repeated": False}
+    assert command.actual(stored, [path], as_json=False, as_csv=False, **asked) == 0
+    text = capsys.readouterr().out
+    # A week of all nodes at 50 USD an hour is 403,200 USD.
+    assert "€322,560" in text
+    assert "$" not in text
+    assert "1 EUR = 1.25 USD on 2026-10-15 (ECB)" in text

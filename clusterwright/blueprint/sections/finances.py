@@ -233,7 +233,7 @@ class TcoSection(Section):
         "those of compare --finance --json",
     )
     currency: CurrencySection | None = Field(
-        None, description="what compare tells money in, and report and workbook the totals, for example EUR"
+        None, description="in which text, reports and workbook are written, for example EUR; JSON stays in USD"
     )
     price_path: PricePath = Field(default_factory=PricePath, description="where rental prices may go")
 

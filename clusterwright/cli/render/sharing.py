@@ -21,13 +21,13 @@ def shared_text(plan: SharedPlan, path: str, money: MoneyFormat) -> str:
     for target, reason in plan.left_out:
         lines += prose(f"  Left out     {on_target(target)}: {reason}", hanging=15)
     lines += prose(f"  Each alone   clusterwright plan '{path}#NAME', and every other command likewise", hanging=15)
-    return fitted("\n".join(lines))
+    return fitted("\n".join([*lines, *money.note]))
 
 
 def shared_markdown(plan: SharedPlan, money: MoneyFormat) -> str:
     """Return the answer, the targets and what each workload pays on each of them, as a page."""
     lines = [f"# {plan.name}: several workloads on one cluster", "", capital(answer(plan, money)) + "."]
-    lines += ["", f"Prices as of {plan.as_of}. What is counted how: docs/sharing.md.", ""]
+    lines += [*money.note, "", f"Prices as of {plan.as_of}. What is counted how: docs/sharing.md.", ""]
     rows = [
         (
             on_target(option.target),

@@ -20,9 +20,8 @@ _COLUMNS = (
     Column("MFU", drop=5),
     Column("layout", "left", drop=4),
 )
-_UNIT_COLUMNS = (Column("USD/GPU-h", drop=3), Column("priced", drop=6), Column("", "left", drop=0))
-_RENTED = (*_COLUMNS, Column("this run", drop=0), *_UNIT_COLUMNS)
-_BOUGHT = (*_COLUMNS, Column("to buy", drop=0), Column("share of a run", drop=1), *_UNIT_COLUMNS)
+_RENTED = (Column("this run", drop=0),)
+_BOUGHT = (Column("to buy", drop=0), Column("share of a run", drop=1))
 
 
 def sweep_text(sweep: Sweep, *, money: MoneyFormat, every: bool) -> str:
@@ -45,7 +44,7 @@ def sweep_text(sweep: Sweep, *, money: MoneyFormat, every: bool) -> str:
             *_body(points, as_of, every=every, money=money),
         ]
         blocks.append("\n".join([*lines, *_missing(missing)]))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, *money.note[1:]])
 
 
 def _belongs(entry: SweptPoint | NotSized, scenario: Scenario) -> bool:
@@ -109,9 +108,9 @@ def _body(points: Sequence[SweptPoint], as_of: str, *, money: MoneyFormat, every
     rented, bought = ([point for point in shown if bool(point.region) is wanted] for wanted in (True, False))
     lines = []
     if rented:
-        lines += [table(_RENTED, [_row(point, money) for point in rented]), ""]
+        lines += [table(_columns(_RENTED, money), [_row(point, money) for point in rented]), ""]
     if bought:
-        lines += [table(_BOUGHT, [_row(point, money) for point in bought]), ""]
+        lines += [table(_columns(_BOUGHT, money), [_row(point, money) for point in bought]), ""]
     said = [f"{len(shown):,} of {len(points):,} points; prices on demand as of {as_of}"]
     if len(shown) < len(points):
         said[0] += "; --all shows every point"
@@ -132,6 +131,11 @@ def _cost(point: SweptPoint) -> tuple[float, int]:
     return (inf if usd is None else usd, point.gpus)
 
 
+def _columns(amounts: Sequence[Column], money: MoneyFormat) -> tuple[Column, ...]:
+    by_hour = Column(f"{money.code}/GPU-h", drop=3)
+    return (*_COLUMNS, *amounts, by_hour, Column("priced", drop=6), Column("", "left", drop=0))
+
+
 def _row(point: SweptPoint, money: MoneyFormat) -> list[str]:
     layout = point.layout
     notes = ["◀"] if point.unbeaten else []
@@ -149,7 +153,7 @@ def _row(point: SweptPoint, money: MoneyFormat) -> list[str]:
         + (f" CP{layout.cp}" if layout.cp > 1 else "")
         + (f" EP{layout.ep}" if layout.ep > 1 else ""),
         *dollars,
-        "unknown" if point.usd_per_gpu_hour is None else f"{point.usd_per_gpu_hour:.2f}",
+        "unknown" if point.usd_per_gpu_hour is None else f"{money.amount(point.usd_per_gpu_hour):.2f}",
         percent(point.priced_share),
         " ".join(notes),
     ]

@@ -63,7 +63,7 @@ def services_text(
                 f"cannot serve: {', '.join(entry.node_type or entry.accelerator for entry in group)}: {reason}"
             )
         blocks.append("\n".join([*lines, *(line for note in notes for line in prose(note, indent=2))]))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, *money.note[1:]])
 
 
 def _answers(good: Sequence[SweptService], money: MoneyFormat) -> list[str]:

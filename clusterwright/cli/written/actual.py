@@ -18,7 +18,8 @@ from clusterwright.finance.charges import charges
 from clusterwright.outputs.tables import csv_text
 from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
-from clusterwright.plan.text.money import USD, MoneyFormat
+from clusterwright.plan.text.currency import money_as_asked
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import time_text
 from clusterwright.plan.text.words import on_target
 from clusterwright.pricing.book import PriceBook
@@ -60,14 +61,15 @@ def actual(
         raise InputError(f"{key!r} cannot be the key of a tag", help=f"for example --tag {TAG}={plan.cluster.name}")
     known = {name: rate.usd for name, rate in parse_rates(rates).items()}
     export = read_focus(exports, tag=key, value=value, cost=cost, count_repeated=count_repeated)
-    found = compare(plan, charges(plan, ledger(plan, PriceBook.open(reach=reach))), export, cost=cost, rates=known)
+    book = PriceBook.open(reach=reach)
+    found = compare(plan, charges(plan, ledger(plan, book)), export, cost=cost, rates=known)
     if as_json:
         told = {"schema": 1, "name": plan.name, "tag": f"{key}={value}", **asdict(found)}
         print(json.dumps(told, indent=1, allow_nan=False, default=str))
     elif as_csv:
         print(_csv(found), end="")
     else:
-        print(fitted(_text(plan.name, found, USD)))
+        print(fitted(_text(plan.name, found, money_as_asked(plan, book))))
     return EXIT_FINE
 
 
@@ -85,7 +87,7 @@ def _text(name: str, found: Comparison, money: MoneyFormat) -> str:
     lines: list[str] = []
     for option in found.options:
         lines += ["", *_option(name, found, option, money)]
-    return "\n".join([*lines[1:], *_notes(found)])
+    return "\n".join([*lines[1:], *_notes(found), *money.note])
 
 
 def _option(name: str, found: Comparison, option: Actual, money: MoneyFormat) -> list[str]:

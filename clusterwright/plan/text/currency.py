@@ -5,9 +5,11 @@ renders; JSON keeps USD, as its names say, with the rate.
 """
 
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from clusterwright.blueprint.sections.finances import CurrencySection
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import Currency, MoneyFormat
@@ -17,32 +19,41 @@ _PATH = ("tco", "currency")
 
 
 def report_currency(plan: Plan, book: PriceBook) -> Currency | None:
-    """Return the currency that the blueprint asks for with the rate to count with, None for USD.
+    """Return the currency that a plan's blueprint asks for with the rate to count with, None for USD.
+
+    Raises:
+        MissingFactError, InputError: see `currency_of`.
+    """
+    return currency_of(plan.tco.currency, plan.as_of, book)
+
+
+def currency_of(asked: CurrencySection | None, as_of: str, book: PriceBook) -> Currency | None:
+    """Return a currency with the rate to count with, None for USD.
 
     Args:
-        plan: its section `tco` names the currency, and may give the rate.
-        book: has the rate where the plan gives none.
+        asked: the section `tco.currency` of a blueprint, which may give the rate.
+        as_of: day of the prices, ISO 8601.
+        book: has the rate where none is given.
 
     Raises:
         MissingFactError: no rate is known on or before the as-of day.
         InputError: the rate is of a day after it.
     """
-    asked = plan.tco.currency
     if asked is None or asked.code == "USD":
         return None
     if asked.usd is None or asked.day is None:
-        found = book.exchange_rate(asked.code, dt.date.fromisoformat(plan.as_of))
+        found = book.exchange_rate(asked.code, dt.date.fromisoformat(as_of))
         if found is None:
             raise MissingFactError(
-                f"no rate of {asked.code} is known up to {plan.as_of}",
-                help=f"give it: currency: {{code: {asked.code}, usd: 1.08, day: {plan.as_of}, source: …}}; "
-                f"or store it: clusterwright prices rate {asked.code} 1.08 --day {plan.as_of} --source …",
+                f"no rate of {asked.code} is known up to {as_of}",
+                help=f"give it: currency: {{code: {asked.code}, usd: 1.08, day: {as_of}, source: …}}; "
+                f"or store it: clusterwright prices rate {asked.code} 1.08 --day {as_of} --source …",
                 path=_PATH,
             )
         return Currency(code=asked.code, usd=found.usd, day=found.day.isoformat(), source=found.source)
-    if asked.day.isoformat() > plan.as_of:
+    if asked.day.isoformat() > as_of:
         raise InputError(
-            f"the rate of {asked.day} is younger than the prices, which are of {plan.as_of}",
+            f"the rate of {asked.day} is younger than the prices, which are of {as_of}",
             help="give a rate of that day or before it, or set economics.as_of",
             path=_PATH,
         )
@@ -56,6 +67,12 @@ def money_as_asked(plan: Plan, book: PriceBook) -> MoneyFormat:
         MissingFactError, InputError: see `report_currency`.
     """
     return MoneyFormat(currency=report_currency(plan, book))
+
+
+def money_of_all(currencies: Iterable[Currency | None]) -> MoneyFormat:
+    """Return how money of several blueprints is written side by side: in their currency, in USD where they differ."""
+    asked = set(currencies)
+    return MoneyFormat(currency=asked.pop() if len(asked) == 1 else None)
 
 
 def with_currency(document: dict[str, Any], currency: Currency | None) -> dict[str, Any]:
