@@ -11,7 +11,7 @@ from clusterwright.explain.records import Explanation, Input, Names, explained, 
 from clusterwright.explain.traffic import traffic_numbers
 from clusterwright.plan.record import FrontPoint, Hardware, Option, TrainingOption, TrainingPlan
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import days_text, layout_text
+from clusterwright.plan.text.words import choice_text, days_text, layout_text
 from clusterwright.sizing.model import compute, experts
 from clusterwright.sizing.records.job import ComputeTime, StageMemory
 from clusterwright.sizing.reliability.goodput import run_days
@@ -169,6 +169,11 @@ def _step(option: TrainingOption) -> Explanation:
         inputs=(
             *parts,
             Input(name="layout", value=layout_text(option.layout), source="search over layouts"),
+            *(
+                (Input(name="why this layout", value=said, source="workload.parallelism.tolerance"),)
+                if (said := choice_text(option))
+                else ()
+            ),
             *held(option, "parallelism"),
         ),
         sources=("Korthikanti et al., arXiv 2205.05198; Narayanan et al., SC21", "catalog/calibration.csv"),
@@ -339,7 +344,7 @@ def _nodes(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> Ex
         title="size of the cluster",
         value=f"{option.nodes:,} nodes",
         equation=(
-            f"of the sizes that no other beats in both nodes and days and that meet the goal, the {rule}",
+            f"of the sizes that no other beats in nodes and days and that meet the goal, by fastest layout, the {rule}",
             f"{option.nodes:,} × {option.gpus_per_node} = {option.gpus:,} GPUs",
         ),
         inputs=(

@@ -2,8 +2,9 @@
 
 Per target, the front of sizes that the workload's engine gives is billed and costed; among the sizes that meet the
 goals, the cheapest is taken: by the cost of one unit of the work where it is rented, by the present value of the
-horizon's work where it is owned or committed. Every way is then ranked (`alternatives.ranking`); recommended
-are the ranked way on which one unit alone takes least cash, and the one on which the work of the horizon costs least.
+horizon's work where it is owned or committed, in both with the fastest layout of each size. Every way is then ranked
+(`alternatives.ranking`); recommended are the ranked way on which one unit alone takes least cash, and the one on which
+the work of the horizon costs least.
 """
 
 import datetime as dt
@@ -102,10 +103,13 @@ def decide(
         for considered in several
         for choice in considered.choices
     ]
+    fastest = [choice.compared for choice in choices if choice.compared is not choice]
     progress(f"pricing {len(choices)} clusters")
     # What a provider charges beside the bill is a part of every size's cost, as it is of every way that is ranked.
     costed = partial(_costed, extras=blueprint.tco.cloud, day=economics.as_of or book.newest_day)
-    looked_at = cost([costed(choice, choice.key) for choice in choices], economics, book, scenarios=("base",))
+    looked_at = cost(
+        [costed(choice, choice.key) for choice in (*choices, *fastest)], economics, book, scenarios=("base",)
+    )
     costs = {entry.key: entry for entry in looked_at}
     chosen = [_chosen(several, costs, engine) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
@@ -332,17 +336,18 @@ def _best(
 ) -> Choice:
     """Return the point that costs least: for a unit of work where it is rented, for the horizon's where it is owned.
 
-    All points of a target do the same work over the horizon, so an owner pays for the smallest cluster that suffices.
+    A size is compared by its fastest layout; which of its layouts is taken is no reason for another size. All points of
+    a target do the same work over the horizon, so an owner pays for the smallest cluster that suffices.
     Points that the building cannot hold come last; so do unknown costs, then fewer nodes and fewer days decide. Where
     no hardware of a choice meets the goals, the nearest to them is taken.
     """
 
     def rank(choice: Choice) -> tuple[bool, bool, float, float, int, float, str]:
         broken = choice.design is not None and bool(choice.design.findings)
-        missed = 0.0 if choice.meets_goal else shortfall(choice.point)
-        usd = chosen_by_usd(costs[choice.key])
+        point = choice.compared.point
+        missed = 0.0 if choice.meets_goal else shortfall(point)
+        usd = chosen_by_usd(costs[choice.compared.key])
         paid = float("inf") if usd is None else usd
-        point = choice.point
         return not choice.meets_goal, broken, missed, paid, point.nodes, point.calendar_days, point.node.id
 
     return min(points, key=rank)

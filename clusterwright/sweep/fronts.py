@@ -106,6 +106,7 @@ def _swept(question: Question, point: TrainingPoint) -> SweptPoint:
         memory_bytes_per_gpu=point.memory.total,
         hbm_bytes_per_gpu=place.node.hbm_bytes_per_gpu,
         layout=point.layout,
+        slower_share=0.0 if point.faster is None else point.faster.slower_share,
     )
 
 
@@ -147,9 +148,9 @@ def _marked(points: list[SweptPoint]) -> list[SweptPoint]:
     Rented points are compared with rented ones, bought against bought: a share of owning needs the work of a horizon.
     """
     priced = [
-        (point.target == "onprem", point.calendar_days, point.run_usd, index)
+        (point.target == "onprem", point.compared_days, point.compared_usd, index)
         for index, point in enumerate(points)
-        if point.run_usd
+        if point.compared_usd
     ]
     unbeaten = set()
     for _, same in groupby(sorted(priced), key=lambda entry: entry[0]):

@@ -74,7 +74,8 @@ class SweptPoint:
         priced_share: share of it that is documented, 0 to 1.
         cost_note: why there is no cost, else empty.
         unbeaten: whether no other point of the scenario that is rented, or bought, as this one is as fast or faster for
-            less; False without a cost.
+            less, each with its fastest layout; False without a cost.
+        slower_share: calendar time of the layout over that of the fastest one of the size, less one.
     """
 
     blueprint: str
@@ -103,6 +104,17 @@ class SweptPoint:
     priced_share: float | None = None
     cost_note: str = ""
     unbeaten: bool = False
+    slower_share: float = 0.0
+
+    @property
+    def compared_days(self) -> float:
+        """Calendar days with the fastest layout, by which sizes are compared."""
+        return self.calendar_days / (1 + self.slower_share)
+
+    @property
+    def compared_usd(self) -> float | None:
+        """Cost of a run with the fastest layout: it goes with the time."""
+        return None if self.run_usd is None else self.run_usd / (1 + self.slower_share)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,5 +1,6 @@
 """Choosing: the cheapest point that meets the goal, never one of unknown cost, never one that cannot be had."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +23,9 @@ def point(key: str, nodes: int, days: float, *, broken: bool = False) -> Any:  #
     """Return what `_best` looks at of a choice."""
     design = SimpleNamespace(findings=("PWR001",)) if broken else SimpleNamespace(findings=())
     size = SimpleNamespace(nodes=nodes, calendar_days=days, node=SimpleNamespace(id="p5.48xlarge"))
-    return SimpleNamespace(key=key, point=size, design=design, meets_goal=True)
+    choice = SimpleNamespace(key=key, point=size, design=design, meets_goal=True)
+    choice.compared = choice  # what is taken is the fastest of its size
+    return choice
 
 
 def days_high(size: Any) -> float:  # noqa: ANN401 - stands in for a SizedPoint
@@ -121,7 +124,7 @@ def test_a_looser_goal_never_costs_more_to_rent(target: str) -> None:
             assert option.calendar_days_high <= days
             usd.append(option.run_usd)
     assert len(usd) >= 3
-    assert usd == sorted(usd, reverse=True)
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(usd))
 
 
 def test_a_higher_confidence_never_allows_more() -> None:
@@ -155,13 +158,15 @@ def test_sizes_to_own_that_are_left_out_would_not_win(monkeypatch: pytest.Monkey
 
 
 def test_rented_sizes_are_all_priced() -> None:
-    """Every rented size that is shown has its cost, and the chosen one costs least of them."""
+    """Every rented size that is shown has its cost; the chosen one costs least but for its layout's 2 %."""
     for target in ("aws", "azure", "gcp"):
         option = shipped().option(target)
         assert option is not None
         usd = [entry.run_usd for entry in option.front]
         assert None not in usd
-        assert option.run_usd == pytest.approx(min(value for value in usd if value is not None))
+        least = min(value for value in usd if value is not None)
+        assert option.run_usd is not None
+        assert least <= option.run_usd * (1 + 1e-9) <= least * 1.02
 
 
 def test_most_nodes_is_the_tightest_limit(tmp_path: Any) -> None:  # noqa: ANN401

@@ -11,6 +11,7 @@ from clusterwright.plan.text.words import choice_text, layout_text
 
 from .examples import SHIPPED, plan_of
 
+_FASTEST = "workload.parallelism.tolerance=0"
 _SIZE = ("targets.aws.min_nodes=48", "targets.aws.max_nodes=48")
 
 
@@ -20,8 +21,8 @@ def _option(plan: TrainingPlan) -> TrainingOption:
 
 
 def test_a_plan_says_which_layout_is_faster_and_why_it_is_not_taken() -> None:
-    """With 2 % the 48 nodes get no recomputed layers; details and plan.json name the faster layout and its share."""
-    plan = plan_of(SHIPPED, *_SIZE, "workload.parallelism.tolerance=2 %")
+    """By default the 48 nodes get no recomputed layers; details and plan.json name the faster layout and its share."""
+    plan = plan_of(SHIPPED, *_SIZE)
     option = _option(plan)
     assert option.faster is not None
     assert 0 < option.faster.slower_share <= 0.02
@@ -40,9 +41,38 @@ def test_a_plan_says_which_layout_is_faster_and_why_it_is_not_taken() -> None:
 
 def test_the_fastest_layout_needs_no_reason() -> None:
     """Without a tolerance nothing is faster, and nothing is said."""
-    option = _option(plan_of(SHIPPED, *_SIZE))
+    plan = plan_of(SHIPPED, *_SIZE, _FASTEST)
+    option = _option(plan)
     assert option.faster is None
     assert choice_text(option) == ""
+    assert "layout taken since" not in " ".join(plan_text(plan, SHIPPED, money=USD).split())
+
+
+def test_the_answer_says_what_the_usual_layout_costs_in_one_line() -> None:
+    """The share of days in the line is that between the plans with and without a tolerance."""
+    usual, fastest = plan_of(SHIPPED, *_SIZE), plan_of(SHIPPED, *_SIZE, _FASTEST)
+    share = _option(usual).calendar_days / _option(fastest).calendar_days - 1
+    said = plan_text(usual, SHIPPED, money=USD)
+    assert f"for {100 * share:.1f} % more days than the fastest" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("days", ["30d", "60d"])
+def test_a_tolerance_moves_no_cluster_to_another_size(days: str) -> None:
+    """Every ranked way has the same nodes with the default as without a tolerance."""
+    within = f"goals.finish_within={days}"
+    usual, fastest = plan_of(SHIPPED, within), plan_of(SHIPPED, within, _FASTEST)
+    assert {way.key: way.nodes for way in usual.ranking} == {way.key: way.nodes for way in fastest.ranking}
+    assert usual.recommended_key == fastest.recommended_key
+
+
+def test_sizes_are_compared_by_their_fastest_layouts() -> None:
+    """On AWS 64 nodes with their layout cost less than 48 with theirs, and 48 are chosen: their fastest costs least."""
+    option = _option(plan_of(SHIPPED))
+    assert option.nodes == 48
+    costs = {point.nodes: point.run_usd for point in option.front}
+    assert costs[64] < costs[48]
+    fastest = _option(plan_of(SHIPPED, _FASTEST))
+    assert min(fastest.front, key=lambda point: point.run_usd or 0.0).nodes == 48
 
 
 @pytest.mark.parametrize("wrong", ["-1 %", "11 %", "much"])

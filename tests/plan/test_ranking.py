@@ -484,7 +484,7 @@ def test_a_capacity_that_is_written_down_is_held() -> None:
 def test_the_price_on_demand_stands_beside_an_answer_that_is_not_on_demand() -> None:
     """The answer line has both."""
     text = plan_text(plan_of(LESS_SURE), Path("blueprint.yaml"), money=USD)
-    assert "$1.19 M ($1.36 M on demand" in " ".join(text.split())
+    assert "$1.19 M ($1.38 M on demand with 48 nodes in 21.5 days)" in " ".join(text.split())
     assert "capacity block of 21 days, paid whole" in " ".join(text.split())
 
 

@@ -105,8 +105,9 @@ class Parallelism(Section):
         description="tokens that the fullest GPU's experts get over the mean, an assumption; 1 if balance is forced",
     )
     tolerance: Annotated[Fraction, Field(ge=0, le=0.1)] = Field(
-        0.0,
-        description="calendar time given up for a layout of usual sizes that recomputes fewer layers, for example 2 %",
+        0.02,
+        description="calendar time that the chosen size gives up for a layout of usual sizes that recomputes fewer "
+        "layers; 0 takes the fastest",
     )
 
     @model_validator(mode="after")

@@ -41,6 +41,7 @@ from clusterwright.plan.text.words import (
     own_facts_lines,
     software_text,
     term_text,
+    usual_layout_text,
 )
 from clusterwright.plan.work import work_text
 from clusterwright.units import percent
@@ -170,7 +171,11 @@ def _months(plan: Plan) -> str:
 
 
 def _caveats(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
-    return tuple(line for line in (caveats_line(plan, money), software_text(plan), band_text(plan)) if line)
+    return tuple(
+        line
+        for line in (caveats_line(plan, money), usual_layout_text(plan), software_text(plan), band_text(plan))
+        if line
+    )
 
 
 def _details(plan: Plan, money: MoneyFormat) -> list[str]:

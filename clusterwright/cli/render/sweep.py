@@ -71,7 +71,7 @@ def _answers(points: Sequence[SweptPoint], money: MoneyFormat) -> list[str]:
         return ["", *prose("No size of any node type meets the goal.", indent=2)] if points else []
     priced = [point for point in good if point.run_usd is not None and point.capex_usd is None and point.region]
     answers = [
-        ("Cheapest to rent", min(priced, key=lambda point: (point.run_usd or 0.0, point.gpus), default=None)),
+        ("Cheapest to rent", min(priced, key=lambda point: (point.compared_usd or 0.0, point.gpus), default=None)),
         ("Fastest", min(good, key=lambda point: (point.calendar_days, point.gpus))),
         ("Fewest GPUs", min(good, key=lambda point: (point.gpus, point.calendar_days))),
     ]
@@ -127,7 +127,7 @@ def _body(points: Sequence[SweptPoint], as_of: str, *, money: MoneyFormat, every
 
 def _cost(point: SweptPoint) -> tuple[float, int]:
     """Return the cash that decides the order: of the run where it is rented, else of the purchase."""
-    usd = point.run_usd if point.region else point.capex_usd
+    usd = point.compared_usd if point.region else point.capex_usd
     return (inf if usd is None else usd, point.gpus)
 
 

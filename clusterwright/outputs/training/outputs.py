@@ -5,7 +5,7 @@ from clusterwright.outputs.training.jobs import acceptance, cluster_job, content
 from clusterwright.outputs.training.report import TERMS, cluster_charts, cluster_table
 from clusterwright.outputs.training.skypilot import task
 from clusterwright.plan.record import Option, training_option
-from clusterwright.plan.text.words import data_text, fit_text, layout_text, offload_text
+from clusterwright.plan.text.words import choice_text, data_text, fit_text, layout_text, offload_text
 from clusterwright.units import percent
 
 
@@ -19,6 +19,7 @@ def _reason(option: Option) -> str:
     away = offload_text(chosen)
     return (
         f"{layout_text(chosen.layout)}; {memory:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "
+        f"{f'{chosen_over}; ' if (chosen_over := choice_text(chosen)) else ''}"
         f"{f'{fits}; ' if (fits := fit_text(chosen)) else ''}"
         f"{percent(chosen.mfu)} of peak, goodput {percent(option.goodput)}; "
         f"limited by compute{''.join(f', {part}' for part in option.limited_by)}; "

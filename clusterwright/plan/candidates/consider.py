@@ -52,6 +52,13 @@ class Choice:
     meets_goal: bool
     booked: Booked | None = None
 
+    @property
+    def compared(self) -> "Choice":
+        """The choice as sizes are compared: done the fastest way; what is booked is paid whole and costs the same."""
+        if self.point.fastest is None or self.booked is not None:
+            return self
+        return replace(self, point=self.point.fastest, key=f"{self.key}/fastest")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Considered:
@@ -85,6 +92,7 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
         raise RuleError(tuple(wrong))
     target = replace(target, node=with_levels(blueprint, target.node, facts.catalogue))
     front, target = _front_in_hall(blueprint, facts, engine, target)
+    front = tuple(_as_taken(blueprint, target, point) for point in front)
     meeting = [point for point in front if engine.meets_goals(blueprint, point)]
     missing = tuple(point for point in front if not engine.meets_goals(blueprint, point))
     meeting = _fast_enough(blueprint, target, _within_capacity(target, meeting))
@@ -99,7 +107,7 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
     choices: list[Choice] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
-    for point in (*meeting, *sorted(slower, key=engine.shortfall)):
+    for point in (*meeting, *sorted(slower, key=lambda point: engine.shortfall(point.compared))):
         meets = point.nodes in met
         if choices and not meets:
             break
@@ -188,6 +196,18 @@ def _within_capacity(target: ResolvedTarget, points: list[SizedPoint]) -> list[S
         return points
     lasting = [point for point in points if capacity.lasts(point.calendar_days_high) is not None]
     return lasting or points
+
+
+def _as_taken(blueprint: Blueprint, target: ResolvedTarget, point: SizedPoint) -> SizedPoint:
+    """Return a size done the fastest way where another one would be booked for longer, or leave too few hours."""
+    fastest, capacity = point.fastest, target.capacity
+    if fastest is None:
+        return point
+    booked_alike = booked_of(target, point) == booked_of(target, fastest)
+    if capacity is not None and capacity.lasts(point.calendar_days_high) is None:
+        booked_alike &= capacity.lasts(fastest.calendar_days_high) is None
+    hours = target.system is None or owned_hours_suffice(blueprint, point.calendar_days)
+    return point if booked_alike and (hours or not owned_hours_suffice(blueprint, fastest.calendar_days)) else fastest
 
 
 def _fast_enough(blueprint: Blueprint, target: ResolvedTarget, points: list[SizedPoint]) -> list[SizedPoint]:

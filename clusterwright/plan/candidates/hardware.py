@@ -53,7 +53,7 @@ def _cheapest(choices: Sequence[Choice], costs: Mapping[str, CandidateCost]) -> 
 
 
 def _paid(choice: Choice, costs: Mapping[str, CandidateCost]) -> float:
-    usd = chosen_by_usd(costs[choice.key])
+    usd = chosen_by_usd(costs[choice.compared.key])
     return float("inf") if usd is None else usd
 
 

@@ -193,6 +193,15 @@ def choice_text(option: TrainingOption) -> str:
     return f"taken since {option.faster.reason}: {layout_text(option.faster.layout)} is faster by {slower}"
 
 
+def usual_layout_text(plan: Plan) -> str:
+    """Return what the answer's layout costs in time where it is not the fastest, empty where it is."""
+    shown = plan.planned(plan.recommended_key) or plan.options[0]
+    if not isinstance(shown, TrainingOption) or shown.faster is None:
+        return ""
+    slower = units.percent(shown.faster.slower_share, digits=1)
+    return f"layout taken since {shown.faster.reason}, for {slower} more days than the fastest: plan --details"
+
+
 def offload_text(option: TrainingOption) -> str:
     """Return what lies outside the accelerators and what that takes, empty where nothing does."""
     need = option.offload

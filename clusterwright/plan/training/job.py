@@ -11,7 +11,7 @@ from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.training.loading import loading_of
 from clusterwright.plan.training.reliability import reliability_of
 from clusterwright.sizing.hardware.calibration import Calibration
-from clusterwright.sizing.records.job import Front, TrainingJob
+from clusterwright.sizing.records.job import Front, TrainingJob, TrainingPoint
 from clusterwright.sizing.records.offload import Offload
 from clusterwright.sizing.training.parallel_sizes import node_limit
 from clusterwright.sizing.training.search import search
@@ -103,7 +103,11 @@ def front_of(
         return found
     return replace(
         found,
-        points=tuple(
-            replace(point, nodes=point.nodes + spare, gpus=point.gpus + spare * node.gpus) for point in found.points
-        ),
+        points=tuple(_with_spares(point, spare=spare) for point in found.points),
     )
+
+
+def _with_spares(point: TrainingPoint, *, spare: int) -> TrainingPoint:
+    nodes, gpus = point.nodes + spare, point.gpus + spare * point.node.gpus
+    fastest = None if point.fastest is None else replace(point.fastest, nodes=nodes, gpus=gpus)
+    return replace(point, nodes=nodes, gpus=gpus, fastest=fastest)

@@ -204,11 +204,14 @@ def point(
 
 
 def joined(fronts: Sequence[Front]) -> Front:
-    """Return the front of several fronts of one node type; on the same nodes and days the first one's point stays."""
+    """Return the front of several fronts of one node type; on the same nodes and days the first one's point stays.
+
+    Points are compared by the fastest layouts of their sizes, as everywhere.
+    """
     found = [point for front in fronts for point in front.points]
     kept: list[TrainingPoint] = []
-    for point in sorted(found, key=lambda point: (point.nodes, point.calendar_days)):
-        if not kept or point.calendar_days < kept[-1].calendar_days:
+    for point in sorted(found, key=lambda point: (point.nodes, point.compared.calendar_days)):
+        if not kept or point.compared.calendar_days < kept[-1].compared.calendar_days:
             kept.append(point)
     return Front(
         node=fronts[0].node,

@@ -179,12 +179,17 @@ def front_of(
     if not chosen.size:
         raise RuleError((never_finishes(node),))
     taken = preferred(timed, space, chosen, job=job, shape=shape, stacks=stacks)
-    found = space.at(timed.mode[taken.rows], timed.row[taken.rows])
-    found = replace(found, recompute_layers=timed.recompute_layers[taken.rows])
+    rows = np.concatenate([taken.rows, chosen])
+    found = space.at(timed.mode[rows], timed.row[rows])
+    found = replace(found, recompute_layers=timed.recompute_layers[rows])
     described = points.describe(job, node, shape, device, found, stacks=stacks, reliability=reliability)
+    sizes = zip(described[: chosen.size], described[chosen.size :], taken.faster, strict=True)
     return Front(
         node=node,
-        points=tuple(replace(point, faster=faster) for point, faster in zip(described, taken.faster, strict=True)),
+        points=tuple(
+            replace(point, faster=faster, fastest=None if faster is None else fastest)
+            for point, fastest, faster in sizes
+        ),
         layouts_evaluated=space.count,
         layouts_rejected_by_memory=space.count - timed.fitting,
     )
