@@ -192,6 +192,7 @@ def test_regions_without_the_type(tmp_path: Path, cloud: str, region: str, ids: 
         ("aws", "us-esat-1", "did you mean 'us-west-1' or 'us-east-1'? it is listed in"),
         ("aws", "eastus", "eastus is a region of azure; it is listed in"),
         ("gcp", "US-CENTRAL1", "did you mean 'us-central1'"),
+        ("gcp", "us-central4", "did you mean 'us-central1' or 'us-west4'? it is listed in"),
         ("aws", "eu-west-1", "it is listed in"),
     ],
 )

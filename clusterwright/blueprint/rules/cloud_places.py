@@ -1,6 +1,7 @@
 """Where and how a cloud target asks for its nodes, compared with what the cloud has."""
 
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from clusterwright.blueprint.reading.problems import Path, Problem
@@ -118,6 +119,7 @@ def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instanc
         )
     found = verdict(catalogue, instance, asked.region)
     left_to_choose = asked.allowed_instances is not None
+    listed = listed_regions(catalogue, instance)
     nowhere = asked.region not in known_regions(catalogue, cloud)
     if nowhere or found.refused or (left_to_choose and found.left_out_by and not found.listed_by):
         problems.append(
@@ -125,22 +127,25 @@ def offer_problems(catalogue: Catalogue, cloud: str, asked: CloudTarget, instanc
                 id="PLC001",
                 path=(*path, "region"),
                 message=f"no source lists {instance.id} in {asked.region!r}",
-                help=_meant(catalogue, cloud, asked.region)
-                + f"it is listed in {', '.join(listed_regions(catalogue, instance)) or 'no region that is known'}",
+                help=_meant(catalogue, cloud, asked.region, listed)
+                + f"it is listed in {', '.join(listed) or 'no region that is known'}",
             )
         )
     return problems
 
 
-def _meant(catalogue: Catalogue, cloud: str, region: str) -> str:
-    """Return what a region that no source knows may have been meant for, as the beginning of a help; else nothing."""
+def _meant(catalogue: Catalogue, cloud: str, region: str, listed: Sequence[str]) -> str:
+    """Return which of the listed regions one that no source knows may have been meant for, as the beginning of a help.
+
+    Nothing where the region is known; of a region of another cloud, that it is.
+    """
     known = known_regions(catalogue, cloud)
     if region in known:
         return ""
     for other in sorted(set(RESERVATION_IDS) - {cloud}):
         if region in known_regions(catalogue, other):
             return f"{region} is a region of {other}; "
-    close = get_close_matches(region.lower(), known, n=2)
+    close = get_close_matches(region.lower(), listed, n=2)
     return f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
 
 
