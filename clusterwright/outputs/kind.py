@@ -121,6 +121,7 @@ class KindOutputs:
         band_source: where the band of days comes from, as a sentence; empty where no page says so.
         useful_hour: what a useful GPU-hour is; terms: words of the kind's own sections with what they mean.
         cluster_table, cluster_charts: of the report's section on the cluster.
+        elsewhere: the work done by services of others, beside own clusters, and what is said of it; empty for none.
         launch: files that start the work in a target's folder, by path within it; they may read those written before.
         start: how the work is started on a cloud; None where nothing is written for that.
         cluster_job: the job for Kubernetes on premises; None for none.
@@ -143,6 +144,7 @@ class KindOutputs:
     )
     cluster_table: Callable[[Plan, MoneyFormat], Table] = cluster_table
     cluster_charts: Callable[[Plan], Sequence[Chart]] = lambda _: ()
+    elsewhere: Callable[[Plan, MoneyFormat], tuple[Table, Sequence[str]]] = lambda *_: (Table(columns=(), rows=()), ())
     launch: Callable[[Plan, Option, Catalogue, Mapping[str, File]], dict[str, File]] = lambda *_: {}
     start: Callable[[Plan, Option, Catalogue], Start | None] = lambda *_: None
     cluster_job: Callable[[Plan, Option, KubernetesCluster], ClusterJob | None] = lambda *_: None

@@ -1,6 +1,8 @@
 """A service's month on hosted models: priced from its tokens, compared and never ranked, with the limits that break."""
 
 import datetime as dt
+import html
+import re
 from functools import cache
 from pathlib import Path
 
@@ -16,11 +18,13 @@ from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.record import HostedOffer, ServingPlan, serving_plan
+from clusterwright.plan.text.hosted import hosted_notes, hosted_rows
 from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.endpoints import endpoint_prices, endpoint_ratio
 from clusterwright.pricing.hosted import ON_DEMAND, hosted_models, hosted_names, hosted_titles, token_prices
 from clusterwright.sizing.serving.service import Lengths
+from tests.opened import report_html
 
 _BLUEPRINT = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
 _ONE = ("targets.azure=null", "targets.gcp=null", "targets.onprem=null")
@@ -221,3 +225,20 @@ def test_the_share_of_long_answers_is_that_of_the_distribution() -> None:
     """One in twenty is above the P95, none above where all are alike."""
     assert Lengths(mean=300, p95=900).share_above(900) == pytest.approx(0.05)
     assert (Lengths(mean=300, p95=300).share_above(299), Lengths(mean=300, p95=300).share_above(301)) == (1.0, 0.0)
+
+
+def test_terminal_and_report_have_the_same_table() -> None:
+    """Every amount and note is in both, unknown ones too; without `targets.api` neither has the table."""
+    plan = _plan("targets.api={}")
+    page = html.unescape(re.sub(r"<[^>]+>", " ", report_html(plan)))
+    text = " ".join(plan_text(plan, Path("chat.yaml"), money=USD).split())
+    rows = hosted_rows(plan, USD)
+    assert {row[1] for row in rows} == {"own", "managed", "hosted"}
+    for row in rows:
+        assert all(cell in page and cell in text for cell in row if cell), row
+    assert hosted_notes(plan)
+    assert all(note in " ".join(page.split()) and note in text for note in hosted_notes(plan))
+    without = report_html(_plan())
+    assert "Own, managed or hosted" in page
+    assert "Own, managed or hosted" not in without
+    assert 'href="#elsewhere"' not in without

@@ -5,30 +5,25 @@ from collections.abc import Sequence
 from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import (
-    ManagedOffer,
     ServingOption,
     ServingPlan,
-    probability_text,
     serving_option,
     serving_plan,
 )
 from clusterwright.plan.serving.simulated import SHARES, SimulatedOption
+from clusterwright.plan.text.hosted import hosted_columns, hosted_notes, hosted_rows
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import (
     banded_text,
     certainty_text,
     day_text,
-    per_million_text,
     replicas_text,
     time_text,
-    tokens_text,
 )
-from clusterwright.plan.text.words import NAME_OF_TARGET, on_target, term_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
 
 _BAR = 24
 _BLOCKS = "█▓▒·"
-#: Hosted offers that a terminal shows.
-_MOST_HOSTED = 10
 
 
 def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
@@ -56,103 +51,33 @@ def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     )
 
 
+#: How the columns of `hosted_rows` stand on a terminal: alignment, and how soon each is left out.
+_HOSTED_LAYOUT = (
+    ("left", None),
+    ("left", 0.5),
+    ("", 0),
+    ("", 3),
+    ("", 5),
+    ("", 3),
+    ("", 0),
+    ("", 0.3),
+    ("left", 0.4),
+    ("", 6),
+)
+
+
 def hosted_lines(asked: Plan, money: MoneyFormat) -> list[str]:
     """Return own clusters, managed endpoints and hosted models in one table, with what it leaves open below it."""
     plan = serving_plan(asked)
-    if not plan.hosted:
+    rows = hosted_rows(plan, money)
+    if not rows:
         return []
-    rows = [
-        [
-            term_text(option.target),
-            "own",
-            per_million_text(option.usd_per_million_tokens.blended, money),
-            *[""] * 3,
-            money.text(option.run_cost_usd),
-            "",
-            f"{probability_text(option.probability)} probable" if option.meets_goal else "misses the goals",
-            "",
-        ]
-        for option in plan.options
+    columns = [
+        Column(title, align, drop=drop)
+        for title, (align, drop) in zip(hosted_columns(money), _HOSTED_LAYOUT, strict=True)
     ]
-    rows += [_managed_row(offer, money) for offer in plan.managed]
-    rows += [
-        [
-            offer.provider,
-            "hosted",
-            per_million_text(offer.blended_usd_per_million, money),
-            per_million_text(offer.input_usd_per_million, money),
-            per_million_text(offer.cached_input_usd_per_million, money),
-            per_million_text(offer.output_usd_per_million, money),
-            money.text(offer.usd_per_month),
-            "never" if offer.own_wins_from_tokens_per_day is None else tokens_text(offer.own_wins_from_tokens_per_day),
-            ", ".join(identity for identity, _ in offer.broken) or "none known broken",
-            offer.price_last_seen,
-        ]
-        for offer in plan.hosted[:_MOST_HOSTED]
-    ]
-    code = money.code
-    first = plan.hosted[0]
-    shown = table(
-        [
-            Column("Own or hosted", "left"),
-            Column("", "left", drop=0.5),
-            Column(f"{code}/M", drop=0),
-            Column("in", drop=3),
-            Column("cached", drop=5),
-            Column("out", drop=3),
-            Column("a month", drop=0),
-            Column("own wins from", drop=0.3),
-            Column("goals or limits", "left", drop=0.4),
-            Column("seen", drop=6),
-        ],
-        rows,
-    )
-    more = len(plan.hosted) - _MOST_HOSTED
-    return [
-        shown,
-        *prose(_managed_text(plan.managed), indent=2),
-        *prose(
-            f"{first.model} hosted by others, {tokens_text(first.tokens_per_day)} tokens a day at the mean, in and out "
-            f"together; own wins from: tokens a day from which replicas {on_target(first.own_target)} cost less. "
-            "Hosted models are compared, not ranked: they need no stack, nothing is built for them, and their latency "
-            "is not predicted" + (f"; {more} dearer ones are in the plan's JSON" if more > 0 else ""),
-            indent=2,
-        ),
-        "",
-    ]
-
-
-def _managed_row(offer: ManagedOffer, money: MoneyFormat) -> list[str]:
-    name = offer.service or NAME_OF_TARGET[offer.target]
-    if offer.usd_per_month is None:
-        return [f"{name} endpoint", "managed", "unknown", *[""] * 3, "unknown", "", "no dated price", ""]
-    return [
-        f"{name} endpoint",
-        "managed",
-        per_million_text(offer.blended_usd_per_million, money),
-        *[""] * 3,
-        money.text(offer.usd_per_month),
-        "",
-        "as planned, untried",
-        offer.price_last_seen,
-    ]
-
-
-def _managed_text(offers: Sequence[ManagedOffer]) -> str:
-    """Return how the months behind managed endpoints are estimated; empty where none is."""
-    known = [offer for offer in offers if offer.over_instance is not None]
-    if not known:
-        return ""
-    each = "; ".join(
-        f"of {offer.service} {offer.over_instance:.2f} × the price of {offer.instance} on demand, the ratio "
-        + ("seen on it" if offer.seen_on == (offer.instance,) else f"seen on {', '.join(offer.seen_on)}")
-        + f" (last on {offer.price_last_seen})"
-        for offer in known
-    )
-    return (
-        f"Managed endpoints run your image on the plan's nodes, day and night; their months are estimated: {each}. "
-        "Storage and traffic are not in them"
-    )
+    notes = (line for note in hosted_notes(plan) for line in prose(note, indent=2))
+    return [table(columns, [list(row) for row in rows]), *notes, ""]
 
 
 def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:

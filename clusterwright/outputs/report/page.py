@@ -113,6 +113,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
         "sources": sources.texts,
         "cluster": kind.cluster_table(plan, money),
         "cluster_charts": (*kind.cluster_charts(plan), _front_chart(plan)),
+        "elsewhere": kind.elsewhere(plan, money),
         "terms": kind.terms,
         "counts_flop": plan.workload.unit_flop is not None,
         "useful_hour": kind.useful_hour,

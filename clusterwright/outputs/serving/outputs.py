@@ -2,7 +2,7 @@
 
 from clusterwright.outputs.kind import KindOutputs
 from clusterwright.outputs.serving.launch import cluster_files, contents, launch, start
-from clusterwright.outputs.serving.report import TERMS, cluster_charts, cluster_table
+from clusterwright.outputs.serving.report import TERMS, cluster_charts, cluster_table, elsewhere
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_option, serving_plan
 from clusterwright.plan.text.serving import banded_text, certainty_text, goal_text, replicas_text
@@ -36,6 +36,7 @@ SERVING = KindOutputs(
     terms=TERMS,
     cluster_table=cluster_table,
     cluster_charts=cluster_charts,
+    elsewhere=elsewhere,
     launch=launch,
     start=start,
     cluster_files=cluster_files,

@@ -8,6 +8,7 @@ from clusterwright.outputs.page_parts import Cell, Chart, Table
 from clusterwright.outputs.serving.rate_charts import day_chart, rate_chart
 from clusterwright.plan.record import Plan
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
+from clusterwright.plan.text.hosted import hosted_columns, hosted_notes, hosted_rows
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import replica_text, time_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital
@@ -53,6 +54,14 @@ def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
         rows=tuple(_row(option, money) for option in serves.options),
         numeric=frozenset({1, 3, 4, 5, 6, 7}),
     )
+
+
+def elsewhere(plan: Plan, money: MoneyFormat) -> tuple[Table, Sequence[str]]:
+    """Return the service on own clusters beside managed endpoints and hosted models, and what is said of the table."""
+    serves = serving_plan(plan)
+    columns = hosted_columns(money)
+    rows = tuple(tuple(Cell(text=text) for text in row) for row in hosted_rows(serves, money))
+    return Table(columns=columns, rows=rows, numeric=frozenset({2, 3, 4, 5, 6, 7})), hosted_notes(serves)
 
 
 def _row(option: ServingOption, money: MoneyFormat) -> tuple[Cell, ...]:
