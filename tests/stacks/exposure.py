@@ -26,6 +26,7 @@ WAYS_OUT: Mapping[str, Sequence[str]] = {
     "aws:ec2/defaultRouteTable:DefaultRouteTable": ("routes.cidrBlock",),
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": ("cidrIpv4",),
     "gcp:compute/firewall:Firewall": ("destinationRanges",),
+    "kubernetes:networking.k8s.io/v1:NetworkPolicy": ("spec.egress.to.ipBlock.cidr",),
 }
 #: Inputs in which a number below 0 means something: any port; and on Azure, spot up to the price on demand.
 BELOW_ZERO = ("fromPort", "toPort", "virtualMachineProfile.billingProfile.maxPrice", "spotMaxPrice")

@@ -1,10 +1,12 @@
-"""What must hold for AKS and its pools of GPU nodes."""
+"""What must hold for AKS, for its pools of GPU nodes, and for what pods of jobs reach."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 from clusterwright.checks.preflight.records import Record, Resource, texts
+from clusterwright.outputs.serving.replica import labels as replica_labels
 
 from .kubernetes_nodes import AKS_POOL
 from .rules import Problem, Wanted
@@ -22,6 +24,18 @@ _WATCHDOG_ACTIONS = {
     f"{_POOLS}/deleteMachines/action",
     "Microsoft.Insights/metrics/read",
 }
+#: What answers with the identity and settings of a node (Microsoft, "Block pod access to the Azure Instance Metadata
+#: Service (IMDS) endpoint", 2024-10-23, and "What is IP address 168.63.129.16?"): address, protocol, port.
+_OF_THE_NODE = (("169.254.169.254", "TCP", 80), ("168.63.129.16", "TCP", 80), ("168.63.129.16", "TCP", 32526))
+#: What jobs need: names from Azure's own server and from the cluster's, a registry, another pod, the file system.
+_NEEDED = (
+    ("168.63.129.16", "UDP", 53),
+    ("168.63.129.16", "TCP", 53),
+    ("10.132.0.10", "UDP", 53),
+    ("203.0.113.9", "TCP", 443),
+    ("10.40.0.77", "TCP", 29500),
+    ("10.40.128.4", "TCP", 988),
+)
 _RFC_3339 = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
@@ -33,6 +47,7 @@ def aks_problems(record: Record, wanted: Wanted) -> list[Problem]:
         *(problem for one in record.of(AKS_POOL) for problem in _pool(one, wanted)),
         *_grants(record),
         *_watchdog(record),
+        *_jobs(record),
     ]
 
 
@@ -143,3 +158,71 @@ def _watchdog(record: Record) -> Iterator[Problem]:
     for one in record.of(WORKFLOW):
         if one.inputs.get("state") != "Enabled":
             yield Problem(id="AKS055", resource=one.name, message="is switched off")
+
+
+def _jobs(record: Record) -> Iterator[Problem]:
+    """AKS itself lets every pod ask the metadata service, so that network policies keep jobs from it."""
+    for namespace in record.of("kubernetes:core/v1:Namespace"):
+        metadata = namespace.inputs["metadata"]
+        if (metadata.get("labels") or {}).get("pod-security.kubernetes.io/enforce") != "privileged":
+            continue
+        policies = [
+            one.inputs["spec"]
+            for one in record.of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
+            if one.inputs["metadata"]["namespace"] == metadata["name"]
+        ]
+        for labels in ({}, {"app": "job"}, replica_labels("service")):
+            for address, protocol, port in _OF_THE_NODE:
+                if _reaches(policies, labels, address, protocol, port):
+                    message = f"pods labelled {labels} reach {address}:{port}, and have the node's identity"
+                    yield Problem(id="AKS013", resource=namespace.name, message=message)
+        for address, protocol, port in _NEEDED:
+            if not _reaches(policies, {"app": "job"}, address, protocol, port):
+                yield Problem(
+                    id="AKS014", resource=namespace.name, message=f"jobs do not reach {address}:{port} by {protocol}"
+                )
+            if _reaches(policies, replica_labels("service"), address, protocol, port):
+                message = f"replicas of a service reach {address}:{port}, which their own policies leave closed"
+                yield Problem(id="AKS015", resource=namespace.name, message=message)
+
+
+def _reaches(
+    policies: list[Mapping[str, Any]], labels: Mapping[str, str], address: str, protocol: str, port: int
+) -> bool:
+    """Tell whether a pod reaches an address, as Kubernetes decides: anything is open until a policy selects the pod."""
+    selected = [
+        one
+        for one in policies
+        if "Egress" in (one.get("policyTypes") or ()) and _selects(one.get("podSelector") or {}, labels)
+    ]
+    if not selected:
+        return True
+    target = IPv4Address(address)
+    for rule in (rule for one in selected for rule in one.get("egress") or ()):
+        ports = rule.get("ports") or [{"protocol": protocol, "port": port}]
+        blocks = [
+            peer["ipBlock"] for peer in rule.get("to") or [{"ipBlock": {"cidr": "0.0.0.0/0"}}] if "ipBlock" in peer
+        ]
+        if any(one.get("protocol", "TCP") == protocol and one.get("port", port) == port for one in ports) and any(
+            target in IPv4Network(block["cidr"])
+            and not any(target in IPv4Network(less) for less in block.get("except") or ())
+            for block in blocks
+        ):
+            return True
+    return False
+
+
+def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    for one in selector.get("matchExpressions") or ():
+        value, values = labels.get(one["key"]), one.get("values") or ()
+        fits = {
+            "In": value in values,
+            "NotIn": value not in values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }
+        if not fits[one["operator"]]:
+            return False
+    return True

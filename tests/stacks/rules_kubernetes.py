@@ -130,9 +130,18 @@ def _namespaces(record: Record) -> Iterator[Problem]:
         ]
         if {"kubernetes.io/metadata.name": own} not in selected:
             yield Problem(id="KUB050", resource=one.name, message="privileged pods are admitted by no rule")
+        rules = [
+            rule["expression"]
+            for policy in record.of("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy")
+            if policy.inputs["spec"].get("failurePolicy") == "Fail"
+            for rule in policy.inputs["spec"].get("validations") or []
+        ]
+        for way in ("hostNetwork", "hostPID", "hostIPC"):
+            if not any(f"!(has(object.spec.{way}) && object.spec.{way})" in rule for rule in rules):
+                yield Problem(id="KUB056", resource=one.name, message=f"pods with {way} are admitted")
         policies = record.of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
-        closed = [each for each in policies if each.inputs["metadata"]["namespace"] == own]
-        if not any(each.inputs["spec"].get("podSelector") == {} for each in closed):
+        closed = [each.inputs["spec"] for each in policies if each.inputs["metadata"]["namespace"] == own]
+        if not any(each.get("podSelector") == {} and "Ingress" in (each.get("policyTypes") or ()) for each in closed):
             yield Problem(id="KUB051", resource=one.name, message="every pod of the cluster reaches its pods")
 
 

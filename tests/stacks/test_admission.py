@@ -17,6 +17,7 @@ _PODS: dict[str, tuple[dict[str, Any], str]] = {
 }
 _SPECS: dict[str, tuple[dict[str, Any], str]] = {
     "processes of the host": ({"hostPID": True}, "hostPID"),
+    "network of the host": ({"hostNetwork": True}, "hostNetwork"),
     "another account": ({"serviceAccountName": "another"}, "service account"),
     "files of the host": ({"volumes": [{"name": "etc", "hostPath": {"path": "/etc"}}]}, "host's files"),
 }

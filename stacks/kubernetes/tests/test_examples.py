@@ -54,15 +54,16 @@ def test_the_namespace_admits_the_examples() -> None:
         for volume in pod.get("volumes", []):
             path = volume.get("hostPath", {}).get("path")
             assert path is None or f"{path}/".startswith(workload.HOST_PATHS)
-        assert not pod.get("hostPID")
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
         assert pod.get("serviceAccountName", "default") in ("default", workload.SERVICE_ACCOUNT)
 
 
 def test_the_admission_rules_refuse_the_ways_to_the_node() -> None:
     """Each of them is in an expression: the node's processes, privileged containers, capabilities, files of the host."""
     said = " ".join(rule.expression for rule in workload.ADMISSION_RULES)
-    for way in ("hostPID", "hostIPC", "privileged", "capabilities.add", "hostPath", "serviceAccountName"):
+    for way in ("hostNetwork", "hostPID", "hostIPC", "privileged", "capabilities.add", "hostPath"):
         assert way in said
+    assert "serviceAccountName" in said
     # A rule that forgets a kind of container admits it.
     assert said.count("ephemeralContainers") >= said.count("securityContext.privileged)") >= 1
     assert all("SYS_ADMIN" not in rule.expression for rule in workload.ADMISSION_RULES)

@@ -8,6 +8,7 @@ import gpu_nodes
 import lifecycle
 import rights
 import whole_stack
+from job_pods import pods_keep_off_the_node
 from protection import protected
 from rule import Rule, StackRule
 from wanted import rules_of
@@ -26,5 +27,6 @@ STACK_RULES: tuple[StackRule, ...] = (
     *whole_stack.STACK_RULES,
     *data_rights.STACK_RULES,
     *fabric_rules.STACK_RULES,
+    *pods_keep_off_the_node(),
     protected(("aws:fsx/lustreFileSystem:LustreFileSystem", "aws:kms/key:Key", "aws:s3/bucket:Bucket")),
 )

@@ -8,11 +8,16 @@ import rules_compute
 import rules_data
 import rules_network
 import rules_rights
+from job_pods import pods_keep_off_the_node
 from protection import protected
 from rule import Rule, StackRule
 from wanted import rules_of
 from wanted_kubernetes import KUBERNETES
 from wanted_values import VALUES
+
+# The instance metadata service, and WireServer, which hands out the node's settings (Microsoft, "What is IP address
+# 168.63.129.16?"); its port 53 answers names.
+_NODES_IDENTITY = (("169.254.169.254", 80), ("168.63.129.16", 80), ("168.63.129.16", 32526))
 
 RULES: Sequence[Rule] = (
     *rules_network.RULES,
@@ -24,6 +29,7 @@ RULES: Sequence[Rule] = (
 STACK_RULES: Sequence[StackRule] = (
     *fabric_rules.STACK_RULES,
     *data_rights.STACK_RULES,
+    *pods_keep_off_the_node(_NODES_IDENTITY),
     protected(
         (
             "azure-native:keyvault:Key",

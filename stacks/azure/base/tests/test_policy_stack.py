@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from job_pods import NAMES as OF_JOB_PODS
 from rule import Registered
 from rules import STACK_RULES
 from stack_cases import resource, said, with_inputs, without
@@ -147,5 +148,5 @@ def test_people_and_other_identities_may_use_the_data() -> None:
 
 
 def test_every_rule_is_broken() -> None:
-    """No rule is without a mistake that it names."""
-    assert {rule for rule, _, _ in BROKEN} == {rule.name for rule in STACK_RULES}
+    """No rule is without a mistake that it names, here or in test_policy_job_pods.py."""
+    assert {rule for rule, _, _ in BROKEN} == {rule.name for rule in STACK_RULES} - set(OF_JOB_PODS)

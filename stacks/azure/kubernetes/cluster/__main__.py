@@ -12,7 +12,7 @@ from gpu_cluster.kubernetes.api_server_subnet import ApiServerSubnet, ApiServerS
 from gpu_cluster.kubernetes.busy_reports import DCGM_CHART, BusyReports, BusyReportsArgs
 from gpu_cluster.kubernetes.charts import Charts, ChartsArgs
 from gpu_cluster.kubernetes.cluster_identities import ClusterIdentities, ClusterIdentitiesArgs
-from gpu_cluster.kubernetes.control_plane import ControlPlane, ControlPlaneArgs
+from gpu_cluster.kubernetes.control_plane import CLOSED_TO_JOBS, ControlPlane, ControlPlaneArgs
 from gpu_cluster.kubernetes.reports_identity import IMAGE, POD_LABELS, ReportsIdentity, ReportsIdentityArgs
 from gpu_cluster.kubernetes.workload import (
     NAMESPACE,
@@ -154,6 +154,7 @@ if settings.install_charts:
             identity={"azure.workload.identity/client-id": identities.jobs.client_id},
             labels={CLUSTER_TAG: name},
             after=ready,
+            closed=CLOSED_TO_JOBS,
         ),
         inside,
     )

@@ -18,6 +18,7 @@ CLUSTER = "azure-native:containerservice:ManagedCluster"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 POOL = "azure-native:containerservice:AgentPool"
 RELEASE = "kubernetes:helm.sh/v3:Release"
+NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 GROUP = "/subscriptions/1/resourceGroups/data/providers"
 KUBERNETES = "/subscriptions/1/resourceGroups/gpt3-cluster/providers/Microsoft.ContainerService/managedClusters/gpt3"
 RESERVATIONS = "/subscriptions/1/resourceGroups/r/providers/Microsoft.Compute/capacityReservationGroups/one"
@@ -117,6 +118,26 @@ def test_every_grant_is_on_one_resource() -> None:
     """None is on a group or a subscription."""
     for one in layer("cluster", {}).of("azure-native:authorization:RoleAssignment"):
         assert one.inputs["scope"] not in ("/subscriptions/1", "/subscriptions/1/resourceGroups/data")
+
+
+def test_jobs_do_not_reach_the_nodes_identity() -> None:
+    """Metadata service and WireServer are closed to pods of jobs; names, pods and all other addresses are open."""
+    run = layer("cluster", {})
+    found = {one.inputs["metadata"]["name"]: one.inputs["spec"] for one in run.of(NETWORK_POLICY)}
+    assert found["egress-denied"] == {"podSelector": {}, "policyTypes": ["Egress"]}
+    everywhere, names = found["egress-except-closed"]["egress"]
+    assert everywhere == {
+        "to": [
+            {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32", "168.63.129.16/32"]}},
+            {"namespaceSelector": {}},
+        ]
+    }
+    assert names["to"] == [{"ipBlock": {"cidr": "168.63.129.16/32"}}]
+    assert {(one["port"], one["protocol"]) for one in names["ports"]} == {(53, "TCP"), (53, "UDP")}
+    # Replicas of a service reach what their own policies name, and nothing else.
+    assert found["egress-except-closed"]["podSelector"] == {
+        "matchExpressions": [{"key": "app.kubernetes.io/component", "operator": "NotIn", "values": ["engine"]}]
+    }
 
 
 def test_drivers_are_installed_once() -> None:

@@ -8,6 +8,7 @@ import rules_data
 import rules_machines
 import rules_network
 import rules_rights
+from job_pods import pods_keep_off_the_node
 from protection import protected
 from rule import Rule, StackRule
 from wanted import rules_of
@@ -24,6 +25,7 @@ RULES: Sequence[Rule] = (
 STACK_RULES: Sequence[StackRule] = (
     *fabric_rules.STACK_RULES,
     *data_rights.STACK_RULES,
+    *pods_keep_off_the_node(),
     protected(
         (
             "gcp:kms/cryptoKey:CryptoKey",

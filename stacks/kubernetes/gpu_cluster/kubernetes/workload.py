@@ -1,6 +1,6 @@
 """The namespace that jobs run in, with the parallel file system as a volume that several nodes write to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -9,10 +9,12 @@ import pulumi_kubernetes as kubernetes
 NAMESPACE = "workload"
 SERVICE_ACCOUNT = "workload"
 CLAIM = "shared"
+# Of replicas of a service (`launch/`), which bring network policies of their own.
+ROLE_LABEL, SERVICE_ROLE = "app.kubernetes.io/component", "engine"
 
 
-# RDMA pins memory and takes the host's devices, and some transports its network: levels below refuse such pods. What
-# else `privileged` would allow is refused by the rules below; the audit log has what `baseline` would refuse.
+# RDMA pins memory, takes the host's devices and mounts its folders: levels below refuse such pods. What else
+# `privileged` would allow is refused by the rules below; the audit log has what `baseline` would refuse.
 POD_SECURITY = {
     "pod-security.kubernetes.io/enforce": "privileged",
     "pod-security.kubernetes.io/audit": "baseline",
@@ -41,6 +43,11 @@ ADMISSION_RULES = (
         expression="!(has(object.spec.hostPID) && object.spec.hostPID) && "
         "!(has(object.spec.hostIPC) && object.spec.hostIPC)",
         message="hostPID and hostIPC open the processes of the node and of every other job",
+    ),
+    # No transport of the three clouds wants it: their interfaces come to pods as devices and as networks of pods.
+    AdmissionRule(
+        expression="!(has(object.spec.hostNetwork) && object.spec.hostNetwork)",
+        message="hostNetwork passes by the network policies and reaches the metadata service with the node's identity",
     ),
     AdmissionRule(
         expression=f"{_CONTAINERS}.all(c, !{_SECURITY} || !has(c.securityContext.privileged) || "
@@ -85,18 +92,34 @@ class FileSystemVolume:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ClosedAddress:
+    """An address that pods of the namespace do not reach.
+
+    Attributes:
+        address: IPv4, of one host.
+        open_ports: that they reach all the same, over TCP and UDP.
+    """
+
+    address: str
+    open_ports: Sequence[int] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkloadArgs:
     """What the namespace needs.
 
     Attributes:
         volume: None where there is no parallel file system.
         identity: annotations that give the jobs' service account the rights of an identity of the cloud.
+        closed: services of the node that its pods must not ask; empty where the cloud itself keeps pods from them, or
+            where pods need them for an identity of their own.
     """
 
     volume: FileSystemVolume | None
     identity: Mapping[str, pulumi.Input[str]]
     labels: Mapping[str, str]
     after: list[pulumi.Resource]
+    closed: Sequence[ClosedAddress] = ()
 
 
 class Workload(pulumi.ComponentResource):
@@ -112,6 +135,8 @@ class Workload(pulumi.ComponentResource):
         )
         self._admission(name, args.labels, child)
         self._network_policies(name, args.labels, namespace)
+        if args.closed:
+            self._egress_policies(name, args.closed, args.labels, namespace)
         kubernetes.core.v1.ServiceAccount(
             f"{name}-account",
             metadata=_metadata(SERVICE_ACCOUNT, NAMESPACE, labels=args.labels, annotations=args.identity),
@@ -179,6 +204,52 @@ class Workload(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
         )
 
+    def _egress_policies(
+        self, name: str, closed: Sequence[ClosedAddress], labels: Mapping[str, str], namespace: pulumi.Resource
+    ) -> None:
+        """Let pods of the namespace reach everything but some addresses.
+
+        Policies only ever add to each other, so that one for every pod would open what the policies of a service leave
+        closed: its replicas are left out, and reach nothing but what their own policies name.
+        """
+        everywhere = kubernetes.networking.v1.NetworkPolicyPeerArgs(
+            ip_block=kubernetes.networking.v1.IPBlockArgs(
+                cidr="0.0.0.0/0", except_=[f"{one.address}/32" for one in closed]
+            )
+        )
+        # To an engine such as Cilium a pod is no address.
+        every_pod = kubernetes.networking.v1.NetworkPolicyPeerArgs(
+            namespace_selector=kubernetes.meta.v1.LabelSelectorArgs()
+        )
+        opened = kubernetes.networking.v1.NetworkPolicy(
+            f"{name}-egress-except-closed",
+            metadata=_metadata("egress-except-closed", NAMESPACE, labels=labels),
+            spec=kubernetes.networking.v1.NetworkPolicySpecArgs(
+                pod_selector=kubernetes.meta.v1.LabelSelectorArgs(
+                    match_expressions=[
+                        kubernetes.meta.v1.LabelSelectorRequirementArgs(
+                            key=ROLE_LABEL, operator="NotIn", values=[SERVICE_ROLE]
+                        )
+                    ]
+                ),
+                policy_types=["Egress"],
+                egress=[
+                    kubernetes.networking.v1.NetworkPolicyEgressRuleArgs(to=[everywhere, every_pod]),
+                    *(_open_ports(one) for one in closed if one.open_ports),
+                ],
+            ),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace]),
+        )
+        kubernetes.networking.v1.NetworkPolicy(
+            f"{name}-egress-denied",
+            metadata=_metadata("egress-denied", NAMESPACE, labels=labels),
+            spec=kubernetes.networking.v1.NetworkPolicySpecArgs(
+                pod_selector=kubernetes.meta.v1.LabelSelectorArgs(), policy_types=["Egress"]
+            ),
+            # The other way round, running jobs would be cut off in between.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[opened]),
+        )
+
     def _share(
         self, name: str, source: FileSystemVolume, labels: Mapping[str, str], namespace: pulumi.Resource
     ) -> None:
@@ -214,6 +285,21 @@ class Workload(pulumi.ComponentResource):
             ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace, volume]),
         )
+
+
+def _open_ports(closed: ClosedAddress) -> kubernetes.networking.v1.NetworkPolicyEgressRuleArgs:
+    return kubernetes.networking.v1.NetworkPolicyEgressRuleArgs(
+        to=[
+            kubernetes.networking.v1.NetworkPolicyPeerArgs(
+                ip_block=kubernetes.networking.v1.IPBlockArgs(cidr=f"{closed.address}/32")
+            )
+        ],
+        ports=[
+            kubernetes.networking.v1.NetworkPolicyPortArgs(port=port, protocol=protocol)
+            for port in closed.open_ports
+            for protocol in ("TCP", "UDP")
+        ],
+    )
 
 
 def _metadata(

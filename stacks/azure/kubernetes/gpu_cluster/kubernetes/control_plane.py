@@ -11,6 +11,7 @@ import yaml
 from pulumi_azure_native import authorization, containerservice, monitor
 
 from gpu_cluster.kubernetes.api_access import server_of
+from gpu_cluster.kubernetes.workload import ClosedAddress
 
 # Of the control plane's logs: who changed what, and who was let in.
 LOGS = ("kube-audit-admin", "guard", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
@@ -20,6 +21,10 @@ CLUSTER_ADMIN_ROLE = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 # Of one node; each takes an address of the subnet in advance (Microsoft, "Configure Azure CNI networking").
 MAX_PODS = 30
 _DNS_OFFSET = 10
+# Whoever asks them has the node's identity and settings: the instance metadata service and WireServer, which answers
+# names too, on 53 (Microsoft, "Block pod access to the Azure Instance Metadata Service (IMDS) endpoint" and "What is IP
+# address 168.63.129.16?"). The cluster's network policies keep jobs from them.
+CLOSED_TO_JOBS = (ClosedAddress(address="169.254.169.254"), ClosedAddress(address="168.63.129.16", open_ports=(53,)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
