@@ -1,9 +1,10 @@
 """How a service was sized: memory, latencies, replicas, nodes, and what tokens cost."""
 
-from clusterwright.explain.records import Explanation, Input, Names, exact
+from clusterwright.explain.records import Explanation, Input, Names, exact, explained
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.sizing.serving.search import Predicted
+from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/serving_bands.csv; docs/serving-accuracy.md"
@@ -325,54 +326,65 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 
 def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
-    price, usd = option.usd_per_million_tokens, option.run_cost_usd
+    """Return what tokens cost: the month that is paid on tokens of the mean traffic, and on those of full replicas."""
+    price, usd, work = option.usd_per_million_tokens, option.run_cost_usd, plan.workload
     if price.output is None or price.blended is None or price.output_at_capacity is None or usd is None:
         return ()
-    outputs, inputs = option.output_tokens_per_month / 1e6, option.input_tokens_per_month / 1e6
-    month = _input(
-        "cost of a month",
-        exact(usd, money),
-        "explain run_usd" if option.run_usd is not None else "explain run_share_usd",
+    inputs, outputs = option.input_tokens_per_month, option.output_tokens_per_month
+    full = option.replicas * option.capacity_requests_per_s * work.output_tokens * work.month_s
+    capacity = (
+        f"{option.replicas:,} replicas × {option.capacity_requests_per_s:,.4g} requests/s × "
+        f"{work.output_tokens:,.0f} output tokens × {work.month_s:,.0f} s"
     )
     mean = _input(
         "mean requests/s", f"{option.mean_requests_per_s:,.4g}", "of today, without the peak and without growth"
     )
-    return (
-        Explanation(
-            number="usd_per_million_output_tokens",
-            title="cost of a million output tokens at the mean traffic, all hours and spare replicas on it",
-            value=exact(price.output, money),
-            equation=(
-                "cost of a month / millions of output tokens of a month",
-                f"{exact(usd, money)} / {outputs:,.1f} = {exact(price.output, money)}",
+    output = _input("output tokens", f"{work.output_tokens:,.0f} a request")
+    read = _input("input tokens", f"{work.input_tokens:,.0f} a request")
+    allocated = "allocated cost: what is kept is paid, whatever it makes"
+    return tuple(
+        explained(
+            usd_per_million_tokens.record(usd=money.amount(usd), tokens=tokens),
+            number=number,
+            title=title,
+            value=exact(held, money),
+            result="{:.4f} " + money.code,
+            currency=money.code,
+            held=money.amount(held),
+            origins={
+                "usd": "of a month: explain " + ("run_usd" if option.run_usd is not None else "run_share_usd"),
+                "tokens": f"of a month: {which}",
+            },
+            more=more,
+            sources=(source,),
+        )
+        for number, title, held, tokens, which, more, source in (
+            (
+                "usd_per_million_output_tokens",
+                "cost of a million output tokens at the mean traffic, all hours and spare replicas on it",
+                price.output,
+                outputs,
+                "output",
+                (mean, output),
+                allocated,
             ),
-            inputs=(month, mean, _input("output tokens", f"{plan.workload.output_tokens:,.0f} a request")),
-            sources=("allocated cost: what is kept is paid, whatever it makes",),
-        ),
-        Explanation(
-            number="usd_per_million_tokens",
-            title="the same on input and output tokens together",
-            value=exact(price.blended, money),
-            equation=(
-                "cost of a month / millions of input and output tokens of a month",
-                f"{exact(usd, money)} / ({inputs:,.1f} + {outputs:,.1f}) = {exact(price.blended, money)}",
+            (
+                "usd_per_million_tokens",
+                "the same on input and output tokens together",
+                price.blended,
+                inputs + outputs,
+                f"{inputs / 1e6:,.1f} M of input + {outputs / 1e6:,.1f} M of output",
+                (mean, read, output),
+                allocated,
             ),
-            inputs=(month, mean, _input("input tokens", f"{plan.workload.input_tokens:,.0f} a request")),
-            sources=("allocated cost: what is kept is paid, whatever it makes",),
-        ),
-        Explanation(
-            number="usd_per_million_output_tokens_at_capacity",
-            title="the same were all replicas of the peak always full",
-            value=exact(price.output_at_capacity, money),
-            equation=(
-                "cost of a month / (replicas × requests/s of each × output tokens × seconds of a month)",
-                (
-                    f"{exact(usd, money)} / ({option.replicas:,} × {option.capacity_requests_per_s:,.4g} × "
-                    f"{plan.workload.output_tokens:,.0f} × {plan.workload.month_s:,.0f} / 1e6) = "
-                    f"{exact(price.output_at_capacity, money)}"
-                ),
+            (
+                "usd_per_million_output_tokens_at_capacity",
+                "the same were all replicas of the peak always full",
+                price.output_at_capacity,
+                full,
+                capacity,
+                (output,),
+                "the rest of the allocated cost is that of idle hours",
             ),
-            inputs=(month,),
-            sources=("the rest of the allocated cost is that of idle hours",),
-        ),
+        )
     )
