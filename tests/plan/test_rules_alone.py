@@ -190,7 +190,7 @@ def test_the_price_on_demand_stands_beside_another_term_alone() -> None:
     assert on_demand_text(known, same, USD) == ""
     assert on_demand_text(unknown, block, USD) == ""
     block.nodes = 8
-    assert on_demand_text(known, block, USD) == "$2.00 M on demand with 4 nodes in 8.0 days"
+    assert on_demand_text(known, block, USD) == "$2.00 M on demand with 4 nodes in 8 days"
 
 
 def test_recomputed_layers_are_of_a_chunk_where_stages_have_chunks() -> None:
