@@ -38,6 +38,13 @@ _LOOK = {
     "slurm": "sinfo   # on the machine that you reached: nodes appear as they boot",
     "kubernetes": "./cluster.sh kubectl get nodes   # GPU nodes appear as they boot",
 }
+#: Programs by which the scripts and whoever operates the cluster reach it, by cloud, and with Kubernetes.
+_PROGRAMS = {"aws": "`aws` with `session-manager-plugin`", "azure": "`az`", "gcp": "`gcloud`"}
+_KUBERNETES_PROGRAMS = {
+    "aws": "`kubectl`",
+    "azure": "`kubectl`, `kubelogin`",
+    "gcp": "`kubectl`, `gke-gcloud-auth-plugin`",
+}
 #: The configuration's key of the zone, by cloud.
 _ZONE_KEYS = {"aws": "availabilityZone", "azure": "zone", "gcp": "zone"}
 _SET_IMAGE = "./cluster.sh set nodeType.image IMAGE"
@@ -96,6 +103,7 @@ def project_readme(
         as_of=plan.as_of,
         bill=[_bill_row(line, money) for line in option.lines],
         nodes=f"{option.nodes:,} × {option.instance}",
+        programs=_programs(option),
         missing=missing,
         state=_state(option),
         zone=_zone(option, zone),
@@ -111,6 +119,11 @@ def project_readme(
         variables=log_in(option.target).variables,
         pages=list(_demoted(pages)),
     )
+
+
+def _programs(option: Option) -> str:
+    own = _PROGRAMS[option.target]
+    return own if option.scheduler == "slurm" else f"{own}, {_KUBERNETES_PROGRAMS[option.target]}"
 
 
 def _bill_row(line: PricedLine, money: MoneyFormat) -> dict[str, str]:

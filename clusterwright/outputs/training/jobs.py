@@ -20,7 +20,8 @@ _START = {
     ),
     "kubernetes": (
         "It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
-        "./cluster.sh submit --image REGISTRY/NAME:TAG --get-megatron",
+        """./cluster.sh kubectl apply -f examples/queue.yaml   # once
+./cluster.sh submit --image REGISTRY/NAME:TAG --get-megatron""",
     ),
 }
 _EXAMPLE = "examples/all_reduce.yaml"
