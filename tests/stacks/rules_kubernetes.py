@@ -142,7 +142,7 @@ def _namespaces(record: Record) -> Iterator[Problem]:
         policies = record.of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
         closed = [each.inputs["spec"] for each in policies if each.inputs["metadata"]["namespace"] == own]
         if not any(each.get("podSelector") == {} and "Ingress" in (each.get("policyTypes") or ()) for each in closed):
-            yield Problem(id="KUB051", resource=one.name, message="every pod of the cluster reaches its pods")
+            yield Problem(id="KUB057", resource=one.name, message="every pod of the cluster reaches its pods")
 
 
 def _volumes(record: Record) -> Iterator[Problem]:
