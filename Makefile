@@ -15,8 +15,9 @@ demo: .venv/installed ## size, price and write everything for the shipped bluepr
 	@echo
 	@echo "Open out/tco/report.html in a browser; out/README.md says what the rest is."
 
-engine: ## build the Pulumi engine that the tests of the stacks drive, where none is installed; needs Go 1.25 or newer
+engine: ## build Pulumi and the API server of Kubernetes, which the tests drive; needs Go 1.25 or newer
 	tests/engines/pulumi/build.sh
+	tests/engines/kubernetes/build.sh
 
 # Tracing by the interpreter's own monitoring (Python 3.12 and newer) costs little; the older way took 37 to 51 % of a
 # test's time, so that there coverage has a target of its own.
@@ -82,7 +83,8 @@ check-python: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
-	$(BIN)/shellcheck --external-sources --source-path=SCRIPTDIR templates/node/*.sh templates/launch/*.sh
+	$(BIN)/shellcheck --external-sources --source-path=SCRIPTDIR templates/node/*.sh templates/launch/*.sh \
+		tests/engines/*.sh tests/engines/*/*.sh .ci/run
 
 check-sql: .venv/installed-dev
 	$(BIN)/sqlfluff lint pricing tco
@@ -129,7 +131,7 @@ constraints-stacks: .venv/installed-dev
 		sed -i '1i # Exact versions that this project was tested with, and the hashes of their files: uv pip compile --generate-hashes' \
 			stacks/$$cloud/base/constraints*.txt; \
 	done
-	printf 'aws-parallelcluster\nkubernetes-validate\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
+	printf 'aws-parallelcluster\nskypilot\n' | $(RESOLVE) - -o constraints-exports.txt
 	sed -i '1i # Exact versions for the environment of the tools that plans are exported to (.venv-exports). Resolve again: make constraints-stacks' constraints-exports.txt
 	$(RESOLVE) stacks/every_cloud/policy/requirements.txt -o stacks/every_cloud/policy/constraints.txt
 	sed -i '1i # Exact versions that this policy pack was tested with, and the hashes of their files.' stacks/every_cloud/policy/constraints.txt

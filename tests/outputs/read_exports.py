@@ -1,4 +1,4 @@
-"""Run in the environment of the other tools: reads exports as AWS ParallelCluster, SkyPilot and Kubernetes do.
+"""Run in the environment of the other tools: reads exports as AWS ParallelCluster and SkyPilot do.
 
 Standard input: a JSON list of [tool, YAML text]; standard output: a JSON list of what is wrong, empty text for nothing.
 """
@@ -10,8 +10,6 @@ import sys
 import yaml
 
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
-#: Release of Kubernetes whose schemas are held against objects.
-KUBERNETES = "1.33"
 
 
 def parallelcluster(document: object) -> str:
@@ -40,17 +38,6 @@ def skypilot(document: object) -> str:
     return ""
 
 
-def kubernetes(document: object) -> str:
-    """Hold an object against the API's own schema, without keys that it does not have."""
-    import kubernetes_validate  # noqa: PLC0415 - each tool alone is slow to load
-
-    try:
-        kubernetes_validate.validate(document, KUBERNETES, strict=True)
-    except kubernetes_validate.ValidationError as error:
-        return f"{'.'.join(str(part) for part in error.path)}: {error.message}"
-    return ""
-
-
-READERS = {"kubernetes": kubernetes, "parallelcluster": parallelcluster, "skypilot": skypilot}
+READERS = {"parallelcluster": parallelcluster, "skypilot": skypilot}
 if __name__ == "__main__":
     json.dump([READERS[tool](yaml.safe_load(text)) for tool, text in json.load(sys.stdin)], sys.stdout)

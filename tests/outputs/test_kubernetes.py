@@ -1,10 +1,9 @@
-"""Kubernetes files of a cluster on premises: read by the API's own schema and by kustomize, and true to the plan."""
+"""Kubernetes files of a cluster on premises: read by kustomize, and true to the plan."""
 
 import csv
 import io
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -31,20 +30,7 @@ from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import TrainingOption, TrainingPlan
-
-#: Kinds that the API server itself has; the others belong to the operators and to Kueue.
-CORE = ("v1", "batch/v1")
-#: Fields that the operators' and Kueue's own kinds take (their reference pages); `*` is any.
-FIELDS = {
-    "Topology": {"levels"},
-    "ResourceFlavor": {"nodeLabels", "tolerations", "topologyName", "nodeTaints"},
-    "ClusterQueue": {"namespaceSelector", "queueingStrategy", "resourceGroups"},
-    "LocalQueue": {"clusterQueue"},
-    "NicClusterPolicy": {"nodeAffinity", "tolerations", "sriovDevicePlugin", "nvIpam", "secondaryNetwork"},
-    "HostDeviceNetwork": {"networkNamespace", "resourceName", "ipam"},
-    "IPPool": {"subnet", "perNodeBlockSize"},
-}
-Read = Callable[[list[tuple[str, str]]], list[str]]
+from tests.engines.api_server import program
 
 
 @cache
@@ -96,43 +82,22 @@ def _one(texts: dict[str, str], kind: str, name: str | None = None) -> dict[str,
     return found
 
 
-def test_the_api_accepts_every_object(read_as_the_tools_do: Read) -> None:
-    """Everything of the API server's own kinds fits its schema, with no key that it does not have."""
-    objects = [entry for entry in _objects(_texts()) if entry["apiVersion"] in CORE]
-    assert {entry["kind"] for entry in objects} >= {"Namespace", "PersistentVolume", "Job", "Service", "Node"}
-    answers = read_as_the_tools_do([("kubernetes", json.dumps(entry)) for entry in objects])
-    assert [answer for answer in answers if answer] == []
-
-
-def test_mistakes_are_found(read_as_the_tools_do: Read) -> None:
-    """The schema sees what a typing slip makes of a job: a key that is not there, a number that is a text."""
-    job = _one(_texts(), "Job", "small")
-    slipped = json.loads(json.dumps(job))
-    slipped["spec"]["completionsMode"] = slipped["spec"].pop("completionMode")
-    worded = json.loads(json.dumps(job))
-    worded["spec"]["completions"] = "many"
-    answers = read_as_the_tools_do([("kubernetes", json.dumps(entry)) for entry in (slipped, worded)])
-    assert all(answers)
-
-
-def test_kinds_of_operators_have_known_fields() -> None:
-    """Objects of Kueue and the network operator have only fields of their reference, and one version each."""
-    objects = [entry for entry in _objects(_texts()) if entry["apiVersion"] not in CORE]
-    assert {entry["kind"] for entry in objects} == FIELDS.keys()
-    for entry in objects:
-        assert entry["spec"].keys() <= FIELDS[entry["kind"]], entry["kind"]
+def test_the_network_operator_selects_the_compute_ports() -> None:
+    """On an InfiniBand fabric, adapters that speak it."""
     config = json.loads(_one(_texts(), "NicClusterPolicy")["spec"]["sriovDevicePlugin"]["config"])
     assert config["resourceList"][0]["selectors"]["linkTypes"] == ["infiniband"]
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed (Debian: kubernetes-client)")
-def test_kustomize_builds_the_folder(tmp_path: Path) -> None:
+def test_kustomize_builds_the_folder(tmp_path: Path, require_engine: Callable[..., None]) -> None:
     """`kubectl kustomize` reads the folder; what it gives is namespace, storage and queue, and no job."""
+    require_engine(working=program("kubectl") is not None, reason="kubectl is not installed: make engine builds it")
     for name, text in _texts().items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    done = subprocess.run(["kubectl", "kustomize", str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(program("kubectl")), "kustomize", str(tmp_path)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     kinds = Counter(entry["kind"] for entry in YAML(typ="safe").load_all(done.stdout))
     assert kinds == Counter(

@@ -72,7 +72,10 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
         "managedInstanceGroupUrls": ["https://compute/zones/us-central1-a/instanceGroupManagers/gke-gpu"]
     },
     "gcp:compute/globalAddress:GlobalAddress": {"address": "10.200.0.0"},
+    "gcp:lustre/instance:Instance": {"mountPoint": "10.200.0.2@tcp:/shared"},
 }
+#: Ids that programs take apart.
+_IDS = {"gcp:lustre/instance:Instance": "projects/my-gpu-project/locations/us-central1-a/instances/{name}"}
 
 
 class Cloud:
@@ -107,7 +110,7 @@ class Cloud:
                 if kind == "resourceGroups"
                 else f"{group}/rg/providers/Microsoft.{module}/{kind}/{name}"
             )
-        return f"{name}-{_kebab(resource)}-id"
+        return _IDS[type_].format(name=name) if type_ in _IDS else f"{name}-{_kebab(resource)}-id"
 
     def created(self, type_: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
         """Return the outputs: the inputs, and outside a preview an example of everything else that the type has.
