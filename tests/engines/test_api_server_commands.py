@@ -118,15 +118,19 @@ def kept_for(server: ApiServer, files: Mapping[str, File], namespace: str) -> No
     [
         ("training on aws", "launch/", "examples/queue.yaml"),
         ("training on premises", "kubernetes/jobs/", "kubernetes/queues.yaml"),
+        ("fine-tuning one card", "launch/", "examples/queue.yaml"),
+        ("fine-tuning on premises", "kubernetes/jobs/", "kubernetes/queues.yaml"),
     ],
 )
 def test_submit_applies_the_job(where: str, jobs: str, queue: str, shell: Shell) -> None:
     """It looks for claim and queue, applies the job with its image once, and takes no second one of its name."""
     name, files = RUNS[where][0], files_of(*RUNS[where])
+    trains = where.startswith("training")
     namespace = f"submitted-{where.replace(' ', '-')}"
     shell.server.keep_namespace(namespace, {ENFORCED: "privileged"})
     folder = put(below(files, jobs), shell.folder / "jobs", namespace=namespace)
-    words = (folder / "submit.sh", "--image", IMAGE, "--yes", "--get-megatron")
+    given = ("--yes", "--get-megatron") if trains else ("--data", "team/answers", "--lr", "1e-4")
+    words = (folder / "submit.sh", "--image", IMAGE, *given)
     refused = shell.run(*words, folder=folder, fails=True)
     assert "has no volume claim shared" in refused
     assert "has no queue gpu" in refused
@@ -137,7 +141,7 @@ def test_submit_applies_the_job(where: str, jobs: str, queue: str, shell: Shell)
     assert job["spec"]["suspend"] is True
     assert job["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
     settings = shell.object("configmap", f"{name}-settings", namespace)["data"]
-    assert settings["GET_MEGATRON"] == "yes"
+    assert (("GET_MEGATRON", "yes") if trains else ("DATA_PATH", "team/answers")) in settings.items()
     assert f"there is a job {name} already" in shell.run(*words, folder=folder, fails=True)
 
 

@@ -39,8 +39,18 @@ TRAINING: Mapping[str, Folder] = {
         ("targets.onprem.system=gaudi3-8gpu", "targets.onprem.node.power=11 kW"),
     ),
 }
+FINETUNING: Mapping[str, Folder] = {
+    "on aws": ("finetune-llama3-70b-full", "aws", ()),
+    "on azure": ("finetune-llama3-70b-full", "azure", ()),
+    "on gcp": ("finetune-llama3-70b-full", "gcp", ()),
+    "one card": ("finetune-llama3-8b-qlora", "aws", ()),
+    "on premises": ("finetune-llama3-70b-full", "onprem", ()),
+}
 #: Folders with a job of a run.
-RUNS: Mapping[str, Folder] = {f"training {where}": folder for where, folder in TRAINING.items()}
+RUNS: Mapping[str, Folder] = {
+    **{f"training {where}": folder for where, folder in TRAINING.items()},
+    **{f"fine-tuning {where}": folder for where, folder in FINETUNING.items()},
+}
 #: Where the level "restricted" of Pod Security is enforced.
 RESTRICTED = "restricted"
 ENFORCED = "pod-security.kubernetes.io/enforce"

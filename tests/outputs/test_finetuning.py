@@ -1,24 +1,33 @@
 """What a plan of fine-tuning writes and explains: files that start it, the report's section, and its numbers."""
 
 import io
+import os
+import re
 import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+from clusterwright import assets
 from clusterwright.blueprint.load import load_values
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import find
 from clusterwright.outputs.finetuning.launch import launch
+from clusterwright.outputs.finetuning.torchtune import no_torchtune
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.finetuning.record import FinetuningPlan, finetuning_plan
+from clusterwright.plan.finetuning.record import FinetuningPlan, finetuning_option, finetuning_plan
 from clusterwright.plan.text.money import USD
-from tests.opened import explanations
+from tests.opened import explanations, target_files
 
 
 @cache
@@ -85,6 +94,197 @@ def test_several_nodes_divide_the_weights_as_planned() -> None:
     assert "use_peft" not in trl
     assert trl["gradient_checkpointing"] is False
     assert "#SBATCH --nodes=2" in files["launch/finetune.sbatch"]
+
+
+class Project:
+    """A blueprint's folder on AWS with Kubernetes."""
+
+    def __init__(self, blueprint: str, *values: str) -> None:
+        path = assets.root() / "blueprints" / f"{blueprint}.yaml"
+        self.plan = finetuning_plan(plan_of(path, ["targets.aws.scheduler=kubernetes", *values], "aws"))
+        self.option = finetuning_option(self.plan.options[0])
+        self.files = target_files(self.plan, self.option, load_catalogue())
+        texts = YAML(typ="safe").load_all(io.BytesIO(self.files["launch/finetune.yaml"].content))
+        self.objects = {entry["kind"]: entry for entry in texts}
+
+    @property
+    def worker(self) -> dict[str, Any]:
+        """The container that trains."""
+        worker: dict[str, Any] = self.objects["Job"]["spec"]["template"]["spec"]["containers"][0]
+        return worker
+
+    def run(self, folder: Path, program: str, **variables: str) -> list[str]:
+        """Return the words with which a pod starts a program, which is a stand-in."""
+        (folder / "bin").mkdir()
+        (folder / "bin" / program).write_text(f'#!/bin/bash\nprintf "%s\\0" "$@" >{folder / "shown"}\n')
+        (folder / "bin" / program).chmod(0o755)
+        known = {
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "CHECKPOINT_PATH": str(folder), "LEARNING_RATE": "1e-4",
+            "JOB_COMPLETION_INDEX": "3", "MAIN_HOST": "first",
+        }  # fmt: skip
+        command = self.worker["command"]
+        done = subprocess.run(command, env=known | variables, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return (folder / "shown").read_text().split("\0")[:-1]
+
+
+@cache
+def _project(blueprint: str, *values: str) -> Project:
+    return Project(blueprint, *values)
+
+
+SEVERAL, ONE, TRL = "finetune-llama3-70b-full", "finetune-llama3-8b-qlora", "workload.framework=trl"
+
+
+@pytest.mark.parametrize("blueprint", [SEVERAL, ONE])
+def test_a_pod_runs_the_command_of_the_slurm_script(blueprint: str, tmp_path: Path) -> None:
+    """On as many nodes and accelerators as the plan's, with the same arguments, and again from a checkpoint."""
+    project = _project(blueprint, TRL)
+    assert project.objects["Job"]["spec"]["completions"] == project.option.training_nodes
+    (tmp_path / "checkpoint-16").mkdir()
+    words = project.run(tmp_path, "accelerate", MODEL_PATH="org/model", DATA_PATH="a 'set'")
+    slurm = launch(project.plan, replace(project.option, scheduler="slurm"), load_catalogue(), {})
+    script = slurm["launch/finetune.sbatch"].content.decode().partition("exec accelerate launch")[2].partition("}")[0]
+    ours = {name: value for name, value in pairwise(words) if name.startswith("-")}
+    found = re.findall(r" (--?[a-z_]+) (\S+)", script)
+    assert len(found) > 8
+    for name, value in found:
+        assert name in ours
+        if not value.startswith('"'):
+            assert ours[name].removeprefix("/launch/") == value
+    assert (ours["--machine_rank"], ours["--main_process_ip"], ours["--dataset_name"]) == ("3", "first", "a 'set'")
+    assert ours["--num_processes"] == str(project.option.layout.gpus)
+    assert ours["--resume_from_checkpoint"] == "true"
+
+
+@pytest.mark.parametrize("blueprint", [SEVERAL, ONE])
+def test_torchtune_is_started_where_the_plan_counts_with_it(blueprint: str, tmp_path: Path) -> None:
+    """Its recipe on the plan's processes, with the weights that are in the folder, and again from a whole epoch."""
+    project, model = _project(blueprint), tmp_path / "model"
+    model.mkdir()
+    for name in ("config.json", "model-1.safetensors", "model-2.safetensors"):
+        (model / name).touch()
+    (tmp_path / "recipe_state").mkdir()
+    (tmp_path / "recipe_state" / "recipe_state.pt").touch()
+    words = project.run(tmp_path, "tune", MODEL_PATH=str(model), DATA_PATH="/shared/a 'set'.jsonl")
+    several = project.option.layout.gpus > 1
+    given = dict(pairwise(words))
+    assert words[0] == "run"
+    assert ("full_finetune_distributed" if several else "lora_finetune_single_device") in words
+    if several:
+        assert int(given["--nnodes"]) * int(given["--nproc_per_node"]) == project.option.layout.gpus
+        assert given["--rdzv_endpoint"] == "first:29400"
+    settings = dict(word.split("=", 1) for word in words if "=" in word)
+    assert settings == {
+        "model_path": str(model),
+        "checkpointer.checkpoint_files": "[model-1.safetensors,model-2.safetensors]",
+        "dataset.source": "json",
+        "dataset.data_files": "/shared/a 'set'.jsonl",
+        "output_dir": str(tmp_path),
+        "optimizer.lr": "1e-4",
+        "resume_from_checkpoint": "true",
+    }
+    config = _yaml(project.files["launch/torchtune.yaml"].content.decode())
+    # What stands open in the configuration is what the job gives.
+    unset = {key for key, value in _leaves(config) if value == "???"}
+    assert unset == settings.keys() - {"dataset.data_files", "resume_from_checkpoint"}
+
+
+def _leaves(config: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in config.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def test_the_recipe_has_the_plans_numbers() -> None:
+    """Sequences of an update, length, adapters, base, optimizer and recomputation are those of the plan."""
+    project = _project(ONE)
+    config: dict[str, Any] = _yaml(project.files["launch/torchtune.yaml"].content.decode())
+    layout, work = project.option.layout, project.plan.workload
+    assert config["batch_size"] * config["gradient_accumulation_steps"] * layout.data == work.global_batch_sequences
+    assert (config["epochs"], config["tokenizer"]["max_seq_len"], config["dataset"]["packed"]) == (3, 2048, True)
+    model = config["model"]
+    assert model["_component_"] == "torchtune.models.llama3_1.qlora_llama3_1_8b"
+    assert (model["lora_rank"], model["lora_alpha"], model["apply_lora_to_mlp"]) == (16, 32, True)
+    assert model["lora_attn_modules"] == ["q_proj", "k_proj", "v_proj", "output_proj"]
+    assert config["optimizer"]["_component_"] == "bitsandbytes.optim.PagedAdamW8bit"
+    assert config["enable_activation_checkpointing"] is layout.recompute
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (("workload.objective=dpo",), "no recipe is written here for dpo"),
+        (("workload.model=llama-4-scout",), "it has no Llama 4 Scout"),
+        (("workload.precision=nf4",), "it has no Llama 3.1 8B with a base in nf4"),
+        (("workload.targets=[mlp]",), "it attaches adapters to attention"),
+        (("workload.data.epochs=1.5", "workload.optimizer=adamw"), "it trains whole epochs, not 1.5"),
+        (("workload.parallelism.gpus=16", "workload.optimizer=adamw"), "over all accelerators, the plan does not"),
+        (("workload.parallelism.gpus=2",), "FSDP does not divide the state of paged-adamw-8bit"),
+    ],
+)
+def test_what_torchtune_cannot_express_goes_to_trl(values: tuple[str, ...], reason: str) -> None:
+    """With the reason."""
+    plan = _plan("workload.framework=torchtune", *values)
+    assert reason in no_torchtune(plan, finetuning_option(plan.options[0]))
+    files = launch(plan, plan.options[0], load_catalogue(), {})
+    assert "launch/torchtune.yaml" not in files
+    assert reason in files["launch/README.md"].content.decode()
+
+
+@pytest.mark.parametrize(
+    ("values", "needed"),
+    [
+        ((TRL,), True),
+        ((TRL, "workload.method=lora", "workload.precision=bf16", "workload.optimizer=paged-adamw"), True),
+        ((TRL, "workload.method=lora", "workload.precision=bf16", "workload.optimizer=adamw"), False),
+        (("workload.framework=torchtune", "workload.optimizer=adamw"), False),
+        (("workload.framework=torchtune", "workload.parallelism.gpus=1"), True),
+    ],
+)
+def test_bitsandbytes_is_named_where_it_is_needed(values: tuple[str, ...], needed: bool) -> None:
+    """For formats of the base that it unpacks, which torchtune does itself, and for paged and 8-bit optimizers."""
+    assert ("bitsandbytes" in _files(*values)["launch/finetune.sbatch"]) is needed
+
+
+def test_the_job_holds_the_files_that_its_command_reads() -> None:
+    """The same as beside it, where the command looks for them; settings come from what submit.sh makes."""
+    project = _project(SEVERAL, TRL)
+    held, name = project.objects["ConfigMap"], project.plan.name
+    assert held["data"] == {
+        one: project.files[f"launch/{one}"].content.decode() for one in ("trl.yaml", "accelerate.yaml")
+    }
+    spec = project.objects["Job"]["spec"]["template"]["spec"]
+    assert {"name": "launch", "configMap": {"name": held["metadata"]["name"]}} in spec["volumes"]
+    assert {"name": "launch", "mountPath": "/launch", "readOnly": True} in project.worker["volumeMounts"]
+    assert project.worker["envFrom"] == [{"configMapRef": {"name": f"{name}-settings"}}]
+    assert project.worker["image"] == "IMAGE-IS-NOT-SET"
+    assert project.objects["Service"]["spec"]["selector"] == {"job-name": name}
+    assert "./cluster.sh submit --image" in project.files["README.md"].content.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no container image: --image REGISTRY/NAME:TAG, with torchtune"),
+        (["--image", "team/trl"], "names no version"),
+        (["--image", "$(touch pwned):1"], "is not the name of an image"),
+        ([], "no data: --data"),
+        ([], "no learning rate: --lr"),
+        (["--lr", "$(touch pwned)"], "is not a number"),
+    ],
+)
+def test_submit_says_what_is_missing(words: list[str], said: str, tmp_path: Path) -> None:
+    """Before the cluster is asked, and nothing of a hostile value is run."""
+    for name in ("submit.sh", "job.env", "finetune.yaml"):
+        (tmp_path / name).write_bytes(_project(ONE).files[f"launch/{name}"].content)
+    done = subprocess.run(
+        ["bash", tmp_path / "submit.sh", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize("method", ["prompt", "adapter"])

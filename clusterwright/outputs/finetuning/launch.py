@@ -1,163 +1,100 @@
-"""The files that start a fine-tuning run: TRL's arguments, Accelerate's configuration, and a script for Slurm."""
+"""The files that start a fine-tuning run: what torchtune, TRL and Accelerate read, and the job."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+from dataclasses import replace
 
 from clusterwright.catalog.records import Catalogue
+from clusterwright.outputs.finetuning.launcher import launcher, no_trl, trl_files
+from clusterwright.outputs.finetuning.torchtune import no_torchtune
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.kind import Start
+from clusterwright.outputs.kind import ClusterJob, Start
+from clusterwright.outputs.kubernetes.cluster import NAMESPACE, KubernetesCluster
 from clusterwright.outputs.launch.adapters import fabric_of, hosts_per_node
 from clusterwright.outputs.launch.fabric import container_mounts, settings_for, shell_lines
 from clusterwright.outputs.templates import render
 from clusterwright.outputs.training.job_settings import SHARED, launch_folder
-from clusterwright.outputs.training.sharded import fsdp_config, yaml_text
 from clusterwright.plan.finetuning.record import (
     FinetuningOption,
     FinetuningPlan,
-    FinetuningWorkload,
     finetuning_option,
     finetuning_plan,
 )
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.finetuning import layout_text
 from clusterwright.plan.text.words import on_target
-from clusterwright.sizing.finetuning.job import NONE
 
-#: Names of the matrices in models of Hugging Face that follow Llama; `all-linear` is every one of any model.
-_MODULES = MappingProxyType(
-    {
-        "query": ("q_proj",),
-        "key": ("k_proj",),
-        "value": ("v_proj",),
-        "output": ("o_proj",),
-        "mlp": ("gate_proj", "up_proj", "down_proj"),
-    }
-)
-_OPTIMIZERS = MappingProxyType(
-    {
-        "": "adamw_torch",
-        "adamw": "adamw_torch",
-        "adamw-8bit": "adamw_bnb_8bit",
-        "paged-adamw": "paged_adamw_32bit",
-        "paged-adamw-8bit": "paged_adamw_8bit",
-    }
-)
-#: Which loaders of bitsandbytes hold a frozen base, by format.
-_QUANTISED: Mapping[str, dict[str, Any]] = MappingProxyType(
-    {
-        "nf4": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "use_bnb_nested_quant": False},
-        "nf4-dq": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "use_bnb_nested_quant": True},
-        "int8": {"load_in_8bit": True},
-    }
-)
-_LOW_RANK = ("lora", "qlora", "dora")
-_SCRIPTS = MappingProxyType({"supervised": "trl.scripts.sft", "dpo": "trl.scripts.dpo"})
+#: The manifest of the example job in a cloud's project with Kubernetes.
+_EXAMPLE = "examples/all_reduce.yaml"
+_QUEUE_FILE = "examples/queue.yaml"
 
 
-def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[str, File]) -> dict[str, File]:  # noqa: ARG001
-    """Return the folder `launch` of a target, or a README with the reason why nothing starts the run."""
+def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[str, File]) -> dict[str, File]:
+    """Return the folder `launch` of a target, or a README with the reason why nothing starts the run.
+
+    Args:
+        plan: of a fine-tuning run.
+        option: the target.
+        catalogue: for the fabric.
+        written: files of the target's folder: on a cloud's Kubernetes the example job, which has what pods need.
+    """
     tuned, chosen = finetuning_plan(plan), finetuning_option(option)
-    reason = no_trl(tuned, chosen, catalogue)
+    reason = no_trl(tuned, chosen, catalogue.accelerators[option.accelerator].vendor)
     if reason:
         said = f"# Launching {plan.name}\n\nNo launch files are written: {reason}.\n"
         return {"launch/README.md": text(said)}
-    files = {
-        "trl.yaml": text(yaml_text(trl_config(tuned, chosen))),
-        "accelerate.yaml": text(yaml_text(accelerate_config(chosen))),
-        "README.md": text(_readme(tuned, chosen)),
-    }
+    starts = launcher(tuned, chosen)
+    files = {name: text(content) for name, content in {**trl_files(tuned, chosen), **starts.files}.items()}
     if option.scheduler == "slurm":
         files["finetune.sbatch"] = File(content=_sbatch(tuned, chosen, catalogue).encode(), executable=True)
+    else:
+        from clusterwright.outputs.finetuning.kubernetes import (  # noqa: PLC0415 - only what is asked for is loaded
+            MANIFEST,
+            cloud_manifest,
+            submit_texts,
+        )
+
+        manifest = cloud_manifest(
+            tuned,
+            chosen,
+            catalogue,
+            all_reduce=written[_EXAMPLE].content.decode(),
+            launcher=starts,
+        )
+        submits = submit_texts(tuned, queue_file=_QUEUE_FILE, holds=starts.holds)
+        files |= {
+            name: replace(text(content), executable=name.endswith(".sh"))
+            for name, content in {MANIFEST: manifest, **submits}.items()
+        }
+    files["README.md"] = text(_readme(tuned, chosen))
     return {f"launch/{name}": file for name, file in files.items()}
 
 
-def no_trl(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue) -> str:
-    """Return why TRL and Accelerate cannot express a run, empty if they can."""
-    work, chip = plan.workload, catalogue.accelerators[option.accelerator]
-    if chip.vendor != "NVIDIA":
-        return f"{chip.name} needs its vendor's own build of the training software"
-    if option.layout.tensor > 1:
-        return f"{option.layout.tensor} accelerators share each layer, which FSDP does not"
-    if work.method not in (*_LOW_RANK, "full") or (work.method != "full" and not work.rank):
-        return f"TRL's command line has no {work.method} of this form: write the peft configuration yourself"
-    if work.precision not in ("bf16", *_QUANTISED):
-        return f"TRL's command line has no base in {work.precision}"
-    return ""
+def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> ClusterJob | None:
+    """Return the job for Kubernetes on premises; None where TRL or the cluster cannot run it."""
+    from clusterwright.outputs.finetuning.kubernetes import (  # noqa: PLC0415 - only what is asked for is loaded
+        MANIFEST,
+        cluster_manifest,
+        submit_texts,
+    )
 
-
-def trl_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]:
-    """Return the arguments of TRL's scripts; model, data, output and learning rate are given by the script of Slurm."""
-    work, layout = plan.workload, option.layout
-    pairs = work.objective == "dpo"
-    divided = layout.sharding != NONE
-    return {
-        "max_length": work.sequence_length,
-        **({} if pairs else {"packing": work.packing}),
-        "num_train_epochs": work.epochs,
-        "per_device_train_batch_size": layout.micro_batch // (2 if pairs else 1),
-        "gradient_accumulation_steps": layout.accumulation,
-        # FSDP wraps the layers that are computed again itself.
-        "gradient_checkpointing": layout.recompute and not divided,
-        "bf16": True,
-        "dtype": "bfloat16",
-        "optim": _OPTIMIZERS[work.optimizer],
-        "save_strategy": "steps",
-        "save_steps": save_steps(option),
-        "save_total_limit": option.storage.checkpoints_kept,
-        "logging_steps": 10,
-        "report_to": "none",
-        **(_adapters(work, divided=divided) if work.method in _LOW_RANK else {}),
-    }
-
-
-def _adapters(work: FinetuningWorkload, *, divided: bool) -> dict[str, Any]:
-    every = set(work.targets) == set(_MODULES)
-    modules = ["all-linear"] if every else [name for target in work.targets for name in _MODULES[target]]
-    quantised = _QUANTISED.get(work.precision, {})
-    # FSDP divides tensors of one type alone: packed weights are kept as if they were of 16 bits.
-    storage = {"bnb_4bit_quant_storage": "bfloat16"} if "load_in_4bit" in quantised and divided else {}
-    return {
-        "use_peft": True,
-        "lora_r": int(work.rank),
-        "lora_alpha": int(work.alpha),
-        "lora_target_modules": modules,
-        **({"use_dora": True} if work.method == "dora" else {}),
-        **quantised,
-        **storage,
-    }
-
-
-def save_steps(option: FinetuningOption) -> int:
-    """Return the updates between two checkpoints; not more than the run has."""
-    return max(1, min(option.steps, round(option.failures.checkpoint_interval_s / option.step_s)))
-
-
-def accelerate_config(option: FinetuningOption) -> dict[str, Any]:
-    """Return Accelerate's configuration; the launcher gives rank and address of each machine."""
-    layout = option.layout
-    machines = option.training_nodes * hosts_per_node(option)
-    if layout.sharding == NONE:
-        return {
-            "compute_environment": "LOCAL_MACHINE",
-            "distributed_type": "NO" if layout.gpus == 1 else "MULTI_GPU",
-            "mixed_precision": "bf16",
-            "num_machines": machines,
-            "num_processes": layout.gpus,
-            "rdzv_backend": "c10d",
-            "same_network": True,
-            "use_cpu": False,
-        }
-    return fsdp_config(
-        copies=layout.data // layout.shards,
-        shards=layout.shards,
-        reshard=True,
-        recompute=layout.recompute,
-        offload=False,
-        accumulation=layout.accumulation,
-        half="bf16",
-        machines=machines,
-        processes=layout.gpus,
+    tuned, chosen = finetuning_plan(plan), finetuning_option(option)
+    if not cluster.operators or not cluster.posix or no_trl(tuned, chosen, cluster.vendor):
+        return None
+    starts = launcher(tuned, chosen)
+    manifest = cluster_manifest(tuned, chosen, cluster, launcher=starts)
+    nodes = f"{chosen.training_nodes} node{'s' if chosen.training_nodes > 1 else ''}"
+    return ClusterJob(
+        files={MANIFEST: manifest, **submit_texts(tuned, queue_file="queues.yaml", holds=starts.holds)},
+        row=f"| `jobs/{MANIFEST}` | the plan's job: {layout_text(chosen)} on {nodes}, for `{starts.program}` |",
+        image=f" and {starts.holds}",
+        source=(
+            f"- base weights and data in `{SHARED}/{NAMESPACE}`, which pods see as `{SHARED}`, or by their names at "
+            "Hugging Face\n  where pods reach it; a token comes from the secret `model-access`, which you make."
+        ),
+        to_set=(
+            "image, data and learning rate of the run: `jobs/submit.sh --image REGISTRY/NAME:TAG --data WHERE --lr "
+            "1e-4` sets them, checks and submits."
+        ),
     )
 
 
@@ -165,7 +102,7 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
     fabric, hosts = fabric_of(option, catalogue), hosts_per_node(option)
     machines = option.training_nodes * hosts
     rows = settings_for(fabric=fabric, target=option.target, instance=option.instance) if machines > 1 else ()
-    jobs = plan.cluster.jobs
+    jobs, starts = plan.cluster.jobs, launcher(plan, option)
     return render(
         "launch",
         "finetune.sbatch.j2",
@@ -175,6 +112,10 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
         nodes=machines,
         gres=f"gpu:{catalogue.accelerators[option.accelerator].gres_type}:{option.gpus_per_node // hosts}",
         launch=launch_folder(plan),
+        files_at="",
+        program=starts.program,
+        holds=starts.holds,
+        rank="SLURM_NODEID",
         defaults=(
             ("MODEL_PATH", f"{SHARED}/models/{plan.workload.model}"),
             ("DATA_PATH", jobs.data),
@@ -186,15 +127,13 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
         mounts=container_mounts(rows, shared=SHARED),
         fabric=fabric,
         fabric_lines=shell_lines(rows),
-        script=_SCRIPTS[plan.workload.objective],
-        processes=option.layout.gpus,
-        machines=machines,
+        **starts.words,
     )
 
 
 def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
-    layout = option.layout
-    slurm = option.scheduler == "slurm"
+    layout, starts = option.layout, launcher(plan, option)
+    tunes = starts.program == "tune"
     batch = f"{layout.micro_batch} × {layout.data} × {layout.accumulation} = "
     lines = [
         f"# Launching {plan.name} {on_target(option.target)}",
@@ -204,11 +143,23 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             f"groups × passes = {batch}{layout.micro_batch * layout.data * layout.accumulation} of an update."
         ),
         "",
-        "- `trl.yaml`: arguments of TRL (0.20 or newer, with peft"
-        + (" and bitsandbytes)" if plan.workload.precision in _QUANTISED or "8bit" in plan.workload.optimizer else ")"),
+        "- `trl.yaml`: arguments of TRL (0.20 or newer)",
         "- `accelerate.yaml`: processes, and what FSDP divides",
+        *([f"- `torchtune.yaml`: the configuration of torchtune's `{starts.words['recipe']}`"] if tunes else []),
     ]
-    if slurm:
+    weights = (
+        "It needs base weights as a folder and the data set as a file of conversations (`messages`, JSON lines) on the "
+        "shared file system or by its name at Hugging Face, "
+        if tunes
+        else "It needs base weights and data set on the shared file system (or names of Hugging Face, where nodes "
+        "reach it), "
+    )
+    again = (
+        "It starts again from its last whole epoch, the only times at which torchtune writes all that it needs."
+        if tunes
+        else f"It starts again from its last checkpoint; the last {option.storage.checkpoints_kept} are kept."
+    )
+    if option.scheduler == "slurm":
         lines += [
             (
                 "- `finetune.sbatch`: the job; copy this folder to "
@@ -220,23 +171,32 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             f"  VENV_PATH={SHARED}/venv sbatch {launch_folder(plan)}/finetune.sbatch",
             "```",
             "",
-            (
-                "It needs base weights and data set on the shared file system (or names of Hugging Face, where nodes "
-                "reach it), and TRL in a virtual environment or in an image (`CONTAINER_IMAGE`). It starts again from "
-                f"its last checkpoint; the last {option.storage.checkpoints_kept} are kept."
-            ),
+            f"{weights}and {starts.holds} in a virtual environment or in an image (`CONTAINER_IMAGE`). {again}",
         ]
     else:
         lines += [
+            "- `finetune.yaml`: the job with what it reads in it, which `submit.sh` fills in, checks and submits:",
             "",
-            "No job for Kubernetes is written yet: run `accelerate launch` with both files in your own image.",
+            "```sh",
+            f"./cluster.sh kubectl apply -f {_QUEUE_FILE}   # once",
+            "./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME-OR-FOLDER --lr 1e-4",
+            "```",
+            "",
+            (
+                f"{weights}and an image with {starts.holds}. For weights that Hugging Face gives to members only, make "
+                f"the secret: `./cluster.sh kubectl -n {NAMESPACE} create secret generic model-access "
+                f"--from-file=token=FILE`. {again}"
+            ),
         ]
-    if plan.workload.framework.lower() not in ("trl", "accelerate", "transformers"):
+    if tunes:
+        lines += ["", "The plan counts with torchtune, and the job uses it; TRL's memory and speed are its own."]
+    elif plan.workload.framework.lower() not in ("trl", "accelerate", "transformers"):
+        why = no_torchtune(plan, option) if plan.workload.framework.lower() == "torchtune" else ""
         lines += [
             "",
             (
-                f"The plan counts with {plan.workload.framework}; these files are for TRL, whose memory and speed "
-                "are its own: set `workload.framework: trl` to plan with its wider band."
+                f"The plan counts with {plan.workload.framework}{f' ({why})' if why else ''}; these files are for TRL, "
+                "whose memory and speed are its own: set `workload.framework: trl` to plan with its wider band."
             ),
         ]
     return "\n".join(lines) + "\n"
@@ -244,8 +204,17 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
 
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
     """Return how the job is submitted on a cloud; None where none is written."""
-    if option.scheduler != "slurm" or no_trl(finetuning_plan(plan), finetuning_option(option), catalogue):
+    vendor = catalogue.accelerators[option.accelerator].vendor
+    if no_trl(finetuning_plan(plan), finetuning_option(option), vendor):
         return None
+    if option.scheduler == "kubernetes":
+        return Start(
+            title="Run the job",
+            who="It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
+            command=f"""./cluster.sh kubectl apply -f {_QUEUE_FILE}   # once
+./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME --lr 1e-4""",
+            more="`launch/README.md` says what the image has to hold and where weights and data go.",
+        )
     return Start(
         title="Run the job",
         who=f"Copy `launch/` to `{launch_folder(plan)}` of the cluster; an ordinary user submits it there "
@@ -257,4 +226,6 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
 
 def contents(option: Option) -> str:
     """Return where the job is in the folder of a target, as a line of the output folder's README."""
-    return f"- `{option.target}/launch/`: the run, as TRL's and Accelerate's files with the layout's numbers"
+    on_premises = (option.target, option.scheduler) == ("onprem", "kubernetes")
+    folder = "onprem/kubernetes/jobs" if on_premises else f"{option.target}/launch"
+    return f"- `{folder}/`: the run, as TRL's and Accelerate's files with the layout's numbers"

@@ -1,6 +1,6 @@
 """The parts of deliverables that only fine-tuning has, in one record."""
 
-from clusterwright.outputs.finetuning.launch import contents, launch, start
+from clusterwright.outputs.finetuning.launch import cluster_job, contents, launch, start
 from clusterwright.outputs.finetuning.report import TERMS, cluster_charts, cluster_table
 from clusterwright.outputs.kind import KindOutputs
 from clusterwright.plan.finetuning.record import finetuning_option
@@ -33,6 +33,7 @@ FINETUNING = KindOutputs(
     cluster_charts=cluster_charts,
     launch=launch,
     start=start,
+    cluster_job=cluster_job,
     contents=contents,
     job_row="| `jobs.md`, `launch/` | what jobs need on the machines; the fine-tuning job, for `sbatch` |",
     working_nodes=lambda option: finetuning_option(option).training_nodes,

@@ -4,17 +4,16 @@ On a cloud it is the all-reduce of `examples/` at the size of the plan: what a p
 is written once. Image, data and what follows come from the ConfigMap that `submit.sh` makes; without it no pod starts.
 """
 
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, KubernetesCluster
+from clusterwright.outputs.kubernetes.example import ShapedJob, shaped_job, shaped_text
 from clusterwright.outputs.kubernetes.jobs import job_service, torch_job
 from clusterwright.outputs.launch.adapters import fabric_of
 from clusterwright.outputs.launch.fabric import settings_for, shell_lines
@@ -43,7 +42,7 @@ from clusterwright.outputs.training.worker import (
     submit_texts,
     worker_command,
 )
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.record import Option, TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text
 
 _PORT = 29400
@@ -92,31 +91,13 @@ def kubernetes_launch_files(
 def train_manifest(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, all_reduce: str) -> str:
     """Return the job and the service by which its pods find each other; see `kubernetes_launch_files` for arguments."""
     fewest, most, _ = nodes_of_job(option)
-    yaml = YAML()
-    yaml.width = 120
-    shaped = [one for one in yaml.load_all(all_reduce) if one is not None]
-    job = next(one for one in shaped if one["kind"] == "Job")
-    service = next(one for one in shaped if one["kind"] == "Service")
     name, restarts = plan.name, max_restarts(option)
-    _rename(service, name)
-    service["spec"]["publishNotReadyAddresses"] = True
-    _rename(job, name)
-    job["spec"] |= {
-        "suspend": True,
-        "completions": most,
-        "parallelism": most,
-        # Where the pod that the others meet at fails, all of them do, and each counts.
-        "backoffLimit": restarts * most,
-        # Not before the old pod has ended: it holds the accelerators of its node.
-        "podReplacementPolicy": "Failed",
-        "podFailurePolicy": failure_policy(),
-    }
-    spec = job["spec"]["template"]["spec"]
-    spec["subdomain"] = name
-    worker = spec["containers"][0]
+    shaped = shaped_job(all_reduce, name, pods=most, restarts=restarts)
+    shaped.job["spec"]["podFailurePolicy"] = failure_policy()
+    worker = shaped.worker
     worker["image"] = UNSET_IMAGE
     worker["command"] = [
-        LiteralScalarString(word) if "\n" in word else word for word in _command(plan, option, catalogue, worker)
+        LiteralScalarString(word) if "\n" in word else word for word in _command(plan, option, catalogue, shaped)
     ]
     worker["args"] = [
         f"--nnodes={fewest}:{most}" if fewest < most else f"--nnodes={most}",
@@ -128,30 +109,15 @@ def train_manifest(plan: TrainingPlan, option: TrainingOption, catalogue: Catalo
         f"{plan.cluster.jobs.megatron}/pretrain_gpt.py",
         *_words(plan, option),
     ]
-    worker["env"] = [
-        {**one, "value": "WARN"} if one["name"] == "NCCL_DEBUG" else one
-        for one in worker["env"]
-        if one["name"] != "JOB_COMPLETION_INDEX"
-    ]
     if not uses_fsdp(option.layout):
         # Tensor-parallel communication has to be queued before the computation that hides it.
         worker["env"].append({"name": "CUDA_DEVICE_MAX_CONNECTIONS", "value": "1"})
     worker["envFrom"] = settings_of(plan)
-    worker["volumeMounts"] = [one for one in worker["volumeMounts"] if one["name"] != "scripts"]
-    spec["volumes"] = [one for one in spec["volumes"] if one["name"] != "scripts"]
-    stream = io.StringIO()
-    yaml.dump_all([service, job], stream)
-    body = "\n".join(line for line in stream.getvalue().splitlines() if not line.startswith("#"))
+    body = shaped_text([shaped.service, shaped.job])
     return (
         f"# {plan.workload.model_name} on {most} x {option.instance}: {layout_text(option.layout)}.\n"
         f"# submit.sh sets image and data, and applies this; {UNSET_IMAGE} is no image.\n{body}"
     )
-
-
-def _rename(entry: dict[str, Any], name: str) -> None:
-    entry["metadata"]["name"] = name
-    if entry["kind"] == "Service":
-        entry["spec"]["selector"] = {"job-name": name}
 
 
 def _words(plan: TrainingPlan, option: TrainingOption) -> Iterable[str]:
@@ -162,15 +128,18 @@ def _words(plan: TrainingPlan, option: TrainingOption) -> Iterable[str]:
     yield from ("--save", checkpoints, "--load", checkpoints, "--split", "99,1,0", "--eval-iters", "0")
 
 
-def _command(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, worker: dict[str, Any]) -> list[str]:
+def _command(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, shaped: ShapedJob) -> list[str]:
     """Return what starts torchrun: with the lines of the fabric's vendor that the all-reduce has, too."""
-    written = worker["args"][0] if worker["command"][:1] == ["bash"] else ""
-    before = [line for line in str(written).partition("exec torchrun")[0].splitlines() if line.strip()]
+    return worker_command(
+        plan, option, before=shaped.before, fabric_lines=portable_lines(option, catalogue, shaped.worker)
+    )
+
+
+def portable_lines(option: Option, catalogue: Catalogue, worker: Mapping[str, Any]) -> list[str]:
+    """Return the settings of the fabric that hold in a pod as on the node: interfaces and folders have other names."""
     set_there = {one["name"] for one in worker["env"]}
-    # Of the table only what holds in a pod as on the node: interfaces and folders have other names here.
     rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
-    portable = [row for row in rows if (row.fabric, row.name) in _PORTABLE and row.name not in set_there]
-    return worker_command(plan, option, before=before, fabric_lines=shell_lines(portable))
+    return shell_lines([row for row in rows if (row.fabric, row.name) in _PORTABLE and row.name not in set_there])
 
 
 #: Fabrics and variables of `nccl.csv` that hold in a pod as on the node itself.

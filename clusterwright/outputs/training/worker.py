@@ -12,8 +12,8 @@ from clusterwright.plan.record import Plan, TrainingOption
 #: Placeholder where `submit.sh` puts the image; no registry has it, since names are in lower case.
 UNSET_IMAGE: Final = "IMAGE-IS-NOT-SET"
 #: Ends of a pod that no restart mends: wrong settings, and an image without torchrun or Megatron-LM.
-_BAD_SETTINGS: Final = 2
-_NO_COMMAND: Final = 127
+BAD_SETTINGS: Final = 2
+NO_COMMAND: Final = 127
 #: How long pods wait for the one that fetches Megatron-LM; an assumption. A shallow fetch is of tens of megabytes.
 _FETCH_PATIENCE_S: Final = 900
 
@@ -47,8 +47,8 @@ def worker_command(
         milestone_steps=steps,
         milestone_words=f" and one every {steps:,} steps" if steps else "",
         vocab=plan.workload.architecture.vocab,
-        bad_settings=_BAD_SETTINGS,
-        no_command=_NO_COMMAND,
+        bad_settings=BAD_SETTINGS,
+        no_command=NO_COMMAND,
     )
     return ["bash", "-c", script.rstrip("\n") + "\n", "worker"]
 
@@ -65,7 +65,7 @@ def settings_of(plan: Plan) -> list[dict[str, Any]]:
 
 def failure_policy() -> dict[str, Any]:
     """Return which ends of pods end the job, and which count as no failure."""
-    final = {"containerName": "worker", "operator": "In", "values": [_BAD_SETTINGS, _NO_COMMAND]}
+    final = {"containerName": "worker", "operator": "In", "values": [BAD_SETTINGS, NO_COMMAND]}
     return {
         "rules": [
             {"action": "FailJob", "onExitCodes": final},

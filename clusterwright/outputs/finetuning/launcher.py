@@ -1,0 +1,193 @@
+"""What starts the processes of a fine-tuning run: torchtune, or Accelerate with TRL, and the files that it reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from clusterwright.outputs.finetuning.torchtune import RELEASE, no_torchtune, recipe, torchtune_config
+from clusterwright.outputs.launch.adapters import hosts_per_node
+from clusterwright.outputs.training.sharded import fsdp_config, yaml_text
+from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan, FinetuningWorkload
+from clusterwright.sizing.finetuning.job import NONE
+
+#: Names of the matrices in models of Hugging Face that follow Llama; `all-linear` is every one of any model.
+_MODULES = MappingProxyType(
+    {
+        "query": ("q_proj",),
+        "key": ("k_proj",),
+        "value": ("v_proj",),
+        "output": ("o_proj",),
+        "mlp": ("gate_proj", "up_proj", "down_proj"),
+    }
+)
+_OPTIMIZERS = MappingProxyType(
+    {
+        "": "adamw_torch",
+        "adamw": "adamw_torch",
+        "adamw-8bit": "adamw_bnb_8bit",
+        "paged-adamw": "paged_adamw_32bit",
+        "paged-adamw-8bit": "paged_adamw_8bit",
+    }
+)
+#: Which loaders of bitsandbytes hold a frozen base, by format.
+_QUANTISED: Mapping[str, dict[str, Any]] = MappingProxyType(
+    {
+        "nf4": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "use_bnb_nested_quant": False},
+        "nf4-dq": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "use_bnb_nested_quant": True},
+        "int8": {"load_in_8bit": True},
+    }
+)
+_LOW_RANK = ("lora", "qlora", "dora")
+_BITSANDBYTES = " and bitsandbytes"
+_SCRIPTS = MappingProxyType({"supervised": "trl.scripts.sft", "dpo": "trl.scripts.dpo"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Launcher:
+    """What starts the processes of a run.
+
+    Attributes:
+        program: that an image or an environment has to have; holds: with which packages.
+        files: that it reads, by name; words: for the template of its command.
+    """
+
+    program: str
+    holds: str
+    files: Mapping[str, str]
+    words: Mapping[str, object]
+
+
+def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
+    """Return torchtune where the plan counts with it and a recipe has the run, else Accelerate with TRL."""
+    machines = option.training_nodes * hosts_per_node(option)
+    if _tunes(plan, option):
+        each = option.layout.gpus // machines
+        together = (
+            f"--nnodes {machines} --nproc_per_node {each} --rdzv_backend c10d --rdzv_id {plan.name} "
+            '--rdzv_endpoint "$MAIN_HOST:29400" '
+        )
+        return Launcher(
+            program="tune",
+            holds=f"torchtune {RELEASE} and torchao{_BITSANDBYTES if _shrinks_states(plan) else ''}",
+            files={"torchtune.yaml": yaml_text(torchtune_config(plan, option))},
+            words={"recipe": recipe(plan, option), "together": together if option.layout.gpus > 1 else ""},
+        )
+    unpacks = plan.workload.precision in _QUANTISED
+    return Launcher(
+        program="accelerate",
+        holds=f"TRL 0.20 or newer with Accelerate and peft{_BITSANDBYTES if unpacks or _shrinks_states(plan) else ''}",
+        files=trl_files(plan, option),
+        words={
+            "recipe": "",
+            "machines": machines,
+            "processes": option.layout.gpus,
+            "script": _SCRIPTS[plan.workload.objective],
+        },
+    )
+
+
+def _tunes(plan: FinetuningPlan, option: FinetuningOption) -> bool:
+    return plan.workload.framework.lower() == "torchtune" and not no_torchtune(plan, option)
+
+
+def _shrinks_states(plan: FinetuningPlan) -> bool:
+    """Whether the optimizer is of bitsandbytes: its states in 8 bits, or paged to the host."""
+    return any(word in plan.workload.optimizer for word in ("8bit", "paged"))
+
+
+def trl_files(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, str]:
+    """Return TRL's arguments, and what Accelerate divides, by name."""
+    return {
+        "trl.yaml": yaml_text(trl_config(plan, option)),
+        "accelerate.yaml": yaml_text(accelerate_config(option)),
+    }
+
+
+def no_trl(plan: FinetuningPlan, option: FinetuningOption, vendor: str) -> str:
+    """Return why TRL and Accelerate cannot express a run on a vendor's accelerators, empty if they can."""
+    work = plan.workload
+    if vendor != "NVIDIA":
+        return f"accelerators of {vendor} need their vendor's own build of the training software"
+    if option.layout.tensor > 1:
+        return f"{option.layout.tensor} accelerators share each layer, which FSDP does not"
+    if work.method not in (*_LOW_RANK, "full") or (work.method != "full" and not work.rank):
+        return f"TRL's command line has no {work.method} of this form: write the peft configuration yourself"
+    if work.precision not in ("bf16", *_QUANTISED):
+        return f"TRL's command line has no base in {work.precision}"
+    return ""
+
+
+def trl_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]:
+    """Return the arguments of TRL's scripts; model, data, output and learning rate are given by the script of Slurm."""
+    work, layout = plan.workload, option.layout
+    pairs = work.objective == "dpo"
+    divided = layout.sharding != NONE
+    return {
+        "max_length": work.sequence_length,
+        **({} if pairs else {"packing": work.packing}),
+        "num_train_epochs": work.epochs,
+        "per_device_train_batch_size": layout.micro_batch // (2 if pairs else 1),
+        "gradient_accumulation_steps": layout.accumulation,
+        # FSDP wraps the layers that are computed again itself.
+        "gradient_checkpointing": layout.recompute and not divided,
+        "bf16": True,
+        "dtype": "bfloat16",
+        "optim": _OPTIMIZERS[work.optimizer],
+        "save_strategy": "steps",
+        "save_steps": save_steps(option),
+        "save_total_limit": option.storage.checkpoints_kept,
+        "logging_steps": 10,
+        "report_to": "none",
+        **(_adapters(work, divided=divided) if work.method in _LOW_RANK else {}),
+    }
+
+
+def _adapters(work: FinetuningWorkload, *, divided: bool) -> dict[str, Any]:
+    every = set(work.targets) == set(_MODULES)
+    modules = ["all-linear"] if every else [name for target in work.targets for name in _MODULES[target]]
+    quantised = _QUANTISED.get(work.precision, {})
+    # FSDP divides tensors of one type alone: packed weights are kept as if they were of 16 bits.
+    storage = {"bnb_4bit_quant_storage": "bfloat16"} if "load_in_4bit" in quantised and divided else {}
+    return {
+        "use_peft": True,
+        "lora_r": int(work.rank),
+        "lora_alpha": int(work.alpha),
+        "lora_target_modules": modules,
+        **({"use_dora": True} if work.method == "dora" else {}),
+        **quantised,
+        **storage,
+    }
+
+
+def save_steps(option: FinetuningOption) -> int:
+    """Return the updates between two checkpoints; not more than the run has."""
+    return max(1, min(option.steps, round(option.failures.checkpoint_interval_s / option.step_s)))
+
+
+def accelerate_config(option: FinetuningOption) -> dict[str, Any]:
+    """Return Accelerate's configuration; the launcher gives rank and address of each machine."""
+    layout = option.layout
+    machines = option.training_nodes * hosts_per_node(option)
+    if layout.sharding == NONE:
+        return {
+            "compute_environment": "LOCAL_MACHINE",
+            "distributed_type": "NO" if layout.gpus == 1 else "MULTI_GPU",
+            "mixed_precision": "bf16",
+            "num_machines": machines,
+            "num_processes": layout.gpus,
+            "rdzv_backend": "c10d",
+            "same_network": True,
+            "use_cpu": False,
+        }
+    return fsdp_config(
+        copies=layout.data // layout.shards,
+        shards=layout.shards,
+        reshard=True,
+        recompute=layout.recompute,
+        offload=False,
+        accumulation=layout.accumulation,
+        half="bf16",
+        machines=machines,
+        processes=layout.gpus,
+    )
