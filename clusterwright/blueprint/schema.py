@@ -30,6 +30,7 @@ from clusterwright.blueprint.sections.owned_storage import OwnedStorage
 from clusterwright.blueprint.sections.schedule import LEAST_SHARED, MOST_SHARED, Schedule
 from clusterwright.blueprint.sections.site import Site
 from clusterwright.blueprint.sections.software import SoftwareSection
+from clusterwright.blueprint.sections.tenants import MOST_TENANTS, TenantSection
 from clusterwright.blueprint.sections.users import GroupSection, Identity, UserSection
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.workloads.finetuning import Finetune
@@ -285,6 +286,9 @@ class Blueprint(Section):
     reliability: ReliabilitySection = Field(default_factory=ReliabilitySection)
     cluster: Cluster = Field(default_factory=Cluster)
     software: SoftwareSection = Field(default_factory=SoftwareSection)
+    tenants: Annotated[list[TenantSection], Field(max_length=MOST_TENANTS)] = Field(
+        default_factory=list, description="who shares an own cluster, and with how much of it"
+    )
 
 
 class SharedWorkload(Schedule):

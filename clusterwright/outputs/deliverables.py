@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import InputError
@@ -103,6 +104,9 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
 
     files = onprem_documents(plan, option, catalogue) | _scheduler_files(plan, option, catalogue)
     files |= software_documents(plan, option)
+    files |= _provisioning_files(plan, option, catalogue, files)
+    if option.scheduler == "kubernetes":
+        files |= _control_plane_files(plan, option, catalogue, files)
     if not pdf:
         return files
     from clusterwright.outputs import printing  # noqa: PLC0415
@@ -110,6 +114,29 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
     pages = printing.drawing_pages(plan, option, catalogue, files)
     printed = printing.drawings_pdf(pages, made_on=dt.date.fromisoformat(plan.as_of))
     return files | {printing.FILE: File(content=printed)}
+
+
+def _provisioning_files(plan: Plan, option: Option, catalogue: Catalogue, files: dict[str, File]) -> dict[str, File]:
+    from clusterwright.outputs.onprem.provisioning.documents import provisioning_documents  # noqa: PLC0415
+
+    assert option.facility is not None  # noqa: S101 - on premises
+    inventory, software = option.facility.inventory, plan.software_of(option.target)
+    tables = {name: files[name].content.decode() for name in ("dhcp-hosts.csv", "ip-networks.csv", "cables.csv")}
+    return provisioning_documents(
+        replace(inventory, host_prefix=plan.cluster.host_prefix),
+        tables,
+        cluster=plan.cluster.name,
+        scheduler=option.scheduler,
+        architecture=(software and software.version("host_architecture")) or "x86_64",
+        gpus=catalogue.systems[inventory.system].gpus // inventory.hosts_per_node,
+    )
+
+
+def _control_plane_files(plan: Plan, option: Option, catalogue: Catalogue, files: dict[str, File]) -> dict[str, File]:
+    from clusterwright.outputs.onprem.kubernetes import control_plane  # noqa: PLC0415
+
+    tables = {name: files[name].content.decode() for name in ("dhcp-hosts.csv", "ip-networks.csv")}
+    return _under("kubernetes", control_plane(plan, option, catalogue, tables))
 
 
 def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:

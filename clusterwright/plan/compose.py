@@ -10,6 +10,7 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.blueprint.sections.jobs import SHARED_PATH, Jobs
 from clusterwright.blueprint.sections.stack_state import StackState
+from clusterwright.blueprint.sections.tenants import tenants_of
 from clusterwright.blueprint.sections.users import list_of
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.clouds import has_service_range
@@ -138,6 +139,7 @@ def compose(
                 users=tuple(users),
                 groups=tuple(groups),
                 identity=blueprint.cluster.identity,
+                tenants=tenants_of(blueprint.tenants),
             ),
             recommended="",
             recommended_horizon="",

@@ -36,6 +36,7 @@ from clusterwright.plan.engines import engine_of
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.findings.price_evidence import old_prices
 from clusterwright.plan.findings.slices import slice_warnings
+from clusterwright.plan.findings.tenants import tenant_warnings
 from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
 from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkloadSummary
 from clusterwright.plan.without_effect import without_effect
@@ -183,7 +184,7 @@ def decide(
     plan = replace(
         plan,
         software=tuple(found for found in nodes if found is not None),
-        warnings=(*plan.warnings, *slice_warnings(nodes, options)),
+        warnings=(*plan.warnings, *slice_warnings(nodes, options), *tenant_warnings(plan.cluster.tenants, options)),
         findings=(*failures, *_findings(blueprint, engine, options, [choice.resolved for choice, _ in chosen])),
     )
     progress("ranking every way")

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, TypeVar
 from clusterwright.blueprint.reading.user_list import Group, User
 from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.blueprint.sections.finances import TcoSection
+from clusterwright.blueprint.sections.tenants import Tenant
 from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model, NodeNetwork
 from clusterwright.errors import Finding, InputError
@@ -176,6 +177,7 @@ class ClusterNames:
 
     Attributes:
         identity: where accounts come from: `local`, then users and groups are the list, or `directory`.
+        tenants: who shares a cluster on premises.
     """
 
     name: str
@@ -186,6 +188,7 @@ class ClusterNames:
     users: tuple[User, ...] = ()
     groups: tuple[Group, ...] = ()
     identity: str = "local"
+    tenants: tuple[Tenant, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ import pytest
 
 from clusterwright.outputs.folder import File
 from tests.engines.api_server import ApiServer, documents, program, read
-from tests.engines.written_manifests import ENFORCED, OF_CHARTS, RUNS, SERVING, TRAINING, files_of
+from tests.engines.written_manifests import ENFORCED, OF_CHARTS, RUNS, SERVING, TENANTS, TRAINING, files_of
 from tests.outputs.pod_templates import pod_templates
 
 IMAGE = f"registry.example.com/team/image@sha256:{'0123456789abcdef' * 4}"
@@ -60,7 +60,7 @@ class Shell:
 def shell(api_server: ApiServer, require_engine: Callable[..., None], tmp_path: Path) -> Shell:
     """Return a shell with kubectl, and the namespaces that charts make."""
     require_engine(working=program("kubectl") is not None, reason="kubectl is not installed: make engine builds it")
-    for name in (*OF_CHARTS, "workload"):
+    for name in (*OF_CHARTS, *TENANTS, "workload"):
         api_server.keep_namespace(name, {ENFORCED: "privileged"})
     return Shell(api_server, tmp_path)
 

@@ -15,6 +15,7 @@ from tests.engines.written_manifests import (
     RESTRICTED,
     RUNS,
     SERVING,
+    TENANTS,
     example_texts,
     files_of,
     installed,
@@ -37,7 +38,7 @@ REPORTING = ("p5.48xlarge", "Standard_ND96isr_H100_v5", "a3-megagpu-8g")
 @pytest.fixture(scope="module", autouse=True)
 def _namespaces(api_server: ApiServer) -> None:
     """Make what charts make, the namespace of jobs, and one whose pods have to pass "restricted"."""
-    for name in (*OF_CHARTS, JOBS):
+    for name in (*OF_CHARTS, *TENANTS, JOBS):
         api_server.keep_namespace(name, {ENFORCED: "privileged"})
     api_server.keep_namespace(RESTRICTED, {ENFORCED: "restricted"})
     api_server.keep_account("workload", JOBS)

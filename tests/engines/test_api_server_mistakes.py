@@ -13,6 +13,7 @@ from tests.engines.written_manifests import (
     ENFORCED,
     OF_CHARTS,
     SERVING,
+    TENANTS,
     TRAINING,
     example_texts,
     files_of,
@@ -99,6 +100,7 @@ MISTAKES: Mapping[str, Mistakes] = {
         ("spec",), ("spec", "nodeLabels"), "gpu", ("spec", "nodeLabels"), ("spec", "topologyName")
     ),
     "Role": Mistakes(("rules", 0), ("rules", 0, "verbs"), "get", ("rules", 0, "verbs")),
+    "ResourceQuota": Mistakes(("spec",), ("spec", "hard", "requests.nvidia.com/gpu"), "many", None),
     "RoleBinding": Mistakes(("roleRef",), ("subjects",), "picker", ("roleRef", "name")),
     "ScaledObject": Mistakes(
         ("spec",), ("spec", "triggers", 0, "metadata", "threshold"), 40, ("spec", "scaleTargetRef")
@@ -122,7 +124,7 @@ ADDED = "notAKey"
 @cache
 def everything() -> tuple[Object, ...]:
     """Return objects of every kind that is written."""
-    folders = [SERVING["aws"], SERVING["two nodes"], TRAINING["on premises"]]
+    folders = [SERVING["aws"], SERVING["two nodes"], TRAINING["on premises"], TRAINING["shared by tenants"]]
     written = [read(text) for one in folders for text in manifests(files_of(*one))]
     stacks = [
         *installed(project("p5.48xlarge", stopWhenIdleMinutes=60)),
@@ -158,7 +160,7 @@ def at(entry: Any, place: Sequence[str | int]) -> Any:  # noqa: ANN401 - JSON
 
 @pytest.fixture(scope="module", autouse=True)
 def _namespaces(api_server: ApiServer) -> None:
-    for name in (*OF_CHARTS, "workload", "gpu-reports"):
+    for name in (*OF_CHARTS, *TENANTS, "workload", "gpu-reports"):
         api_server.keep_namespace(name, {ENFORCED: "privileged"})
 
 

@@ -95,6 +95,8 @@ def test_a_written_folder_is_proven(documents: Documents, capsys: pytest.Capture
             "bill of materials",
             "cost workbook",
             "Slurm",
+            "provisioning",
+            "provisioning, by its tools",
         ),
         PROVEN,
     )

@@ -18,6 +18,9 @@ from tests.outputs.test_serving_files import CASES
 from tests.stacks.projects import Case, recorded
 
 _SLICES = ("targets.onprem.system=dgx-h100", "software.mig.geometry=[3g.40gb, 4g.40gb]", "software.mig.nodes=2")
+_TENANTS = "tenants=[{name: research, share: 60 %}, {name: students, share: 0 %, max_gpus: 16}]"
+#: Settings of the servers themselves, which kubeadm and the kubelet read.
+_OF_MACHINES = "/control-plane/"
 #: Folders of targets with Kubernetes: blueprint, target, and what is set.
 Folder = tuple[str, str, tuple[str, ...]]
 SERVING: Mapping[str, Folder] = {
@@ -31,6 +34,12 @@ TRAINING: Mapping[str, Folder] = {
     "on gcp": ("train-gpt3-175b", "gcp", ()),
     "on premises": ("train-gpt3-175b", "onprem", ("targets.onprem.system=dgx-h100",)),
     "beside slices": ("train-gpt3-175b", "onprem", _SLICES),
+    "shared by tenants": ("train-gpt3-175b", "onprem", ("targets.onprem.system=dgx-h100", _TENANTS)),
+    "on shared GPUs": (
+        "train-gpt3-175b",
+        "onprem",
+        ("targets.onprem.system=dgx-h100", "software.sharing={way: mps, parts: 4, nodes: 2}"),
+    ),
     "on NVL72": ("train-gpt3-175b", "onprem", ("targets.onprem.system=gb200-nvl72", "site.rack_power=160 kW")),
     "on MI300X": ("train-gpt3-175b", "onprem", ("targets.onprem.system=mi300x-8gpu",)),
     "on Gaudi 3": (
@@ -54,6 +63,8 @@ RUNS: Mapping[str, Folder] = {
 #: Where the level "restricted" of Pod Security is enforced.
 RESTRICTED = "restricted"
 ENFORCED = "pod-security.kubernetes.io/enforce"
+#: Namespaces of the tenants above: a dry run makes none, and objects in them are refused without.
+TENANTS = ("research", "students")
 #: Namespaces that charts make before the objects of a folder or a stack are applied.
 OF_CHARTS = ("gke-managed-system", "gpu-operator", "monitoring", "nvidia-network-operator")
 _NODES = 4
@@ -75,7 +86,7 @@ def manifests(files: Mapping[str, File]) -> list[str]:
     texts = [
         text
         for path, file in files.items()
-        if path.endswith(".yaml")
+        if path.endswith(".yaml") and _OF_MACHINES not in path
         for text in documents(file.content.decode())
         if _kind(text) not in ("", "Kustomization")
     ]

@@ -25,7 +25,7 @@ _OUTSIDE = re.compile(r"^/(etc|dev|proc|opt|run|scratch|shared)(/|$)")
 #: What a shell brings along, and programs that every distribution has.
 _EVERYWHERE = {"cp", "sed", "bash", "printf", "chown", "umask", ".", "sudo", "ssh", "id", "grep", "openssl"}
 #: Slurm's commands, which need a cluster even for their help: `tests/engines` runs those of the pages.
-_OF_SLURM = {"srun", "scancel", "sacct"}
+_OF_SLURM = {"srun", "scancel", "sacct", "sinfo", "scontrol"}
 #: Other programs of the machines, with their long options that the pages give.
 _OTHERS = {
     "dpkg-query": ("--show",), "install": ("--directory", "--group", "--mode", "--owner"), "journalctl": ("--unit",),
@@ -136,7 +136,8 @@ def test_places_that_the_pages_name_are_those_of_the_scripts() -> None:
     (accounting,) = re.findall(r"^AccountingStorageHost=(\S+)$", written["slurm.conf"], re.MULTILINE)
     assert f"# As root on {accounting}:" in jobs
     (database,) = re.findall(r"^StorageLoc=(\S+)$", written["slurmdbd.conf"], re.MULTILINE)
-    assert f"mariadb-dump {database}" in jobs
+    backup = written["node/accounting_backup.sh"]
+    assert re.search(rf"mariadb-dump .*--databases {database} ", backup)
     assert re.findall(r"^Include (\S+)$", written["slurmdbd.conf"], re.MULTILINE) == ["/etc/slurm/slurmdbd.password"]
     controllers = re.findall(r"^SlurmctldHost=([\w-]+)", written["slurm.conf"], re.MULTILINE)
     assert f"controller on {controllers[0]} and {controllers[1]}" in users

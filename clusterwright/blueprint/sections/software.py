@@ -1,7 +1,7 @@
 """The section `software`: what a user pins or forbids of releases, and the slices that GPUs are divided into."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.json_schema import WithJsonSchema
@@ -73,6 +73,18 @@ class SlicesSection(Section):
         return Slices(geometry=tuple(self.geometry), gpus=self.gpus, instances=instances)
 
 
+class SharingSection(Section):
+    """GPUs that several jobs use at a time, by another way than MIG."""
+
+    way: Literal["mps", "time-slicing", "hami", "vgpu"] = Field(
+        description="mps, time-slicing: with Slurm or Kubernetes; hami, vgpu: with Kubernetes"
+    )
+    parts: Annotated[int, Field(ge=2, le=48)] = Field(description="jobs that share one GPU at most, 2 to 48")
+    nodes: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        None, description="nodes whose GPUs are shared, the last ones; all by default"
+    )
+
+
 class SoftwareSection(Section):
     """Releases that nodes must or must not have; everything else is the newest that fits."""
 
@@ -84,6 +96,7 @@ class SoftwareSection(Section):
         default_factory=dict, max_length=100, description="component and versions, for example {driver: ['595']}"
     )
     mig: SlicesSection | None = Field(None, description="slices of each GPU; GPUs are not divided by default")
+    sharing: SharingSection | None = Field(None, description="several jobs on a GPU, without slices; none by default")
 
     @property
     def pins(self) -> tuple[Pin, ...]:

@@ -3,6 +3,7 @@
 import csv
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ PART = "Kubernetes"
 FOLDER = "kubernetes"
 _UNIT, _RACK = "topology.gpu-cluster/unit", "topology.gpu-cluster/rack"
 _TIMEOUT_S = 60
+#: Folders of files that no server is given as they are.
+_NO_OBJECTS = {"values", "control-plane"}
 _HELP = "write the folder again, or carry the change into the blueprint"
 
 
@@ -26,7 +29,7 @@ def prove_kubernetes(documents: Documents) -> Result | None:
     names = tuple(documents.name(path) for path in paths)
     engine = "kubectl kustomize" if shutil.which("kubectl") else "comparison with the plan; kubectl is not installed"
     try:
-        objects = [entry for path in paths if path.parent.name != "values" for entry in _read(path)]
+        objects = [entry for path in paths if path.parent.name not in _NO_OBJECTS for entry in _read(path)]
         findings = [*_kustomized(folder), *_labels(documents, objects), *_quota(documents, objects)]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"the files are not as they were written: {type(error).__name__}: {error}"
@@ -95,21 +98,30 @@ def _words(place: tuple[str | None, str | None] | None) -> str:
     return "no labels" if place is None else " ".join(str(part) for part in place)
 
 
+def _not_whole(documents: Documents, each: int) -> int:
+    """Return GPUs that are divided or shared, which the quota of whole ones leaves out."""
+    software = documents.plan.software_of(documents.option.target)
+    hosts = len(documents.design.inventory.hosts())
+    if software is None:
+        return 0
+    return software.divided_of(hosts) * software.divided_gpus + software.shared_of(hosts) * each
+
+
 def _quota(documents: Documents, objects: list[dict[str, Any]]) -> Iterator[Finding]:
     """Compare the quota with the plan's GPUs, and what jobs ask for with the quota."""
-    quota = {
-        resource["name"]: str(resource["nominalQuota"])
-        for entry in objects
-        if entry["kind"] == "ClusterQueue"
-        for group in entry["spec"]["resourceGroups"]
-        for flavor in group["flavors"]
-        for resource in flavor["resources"]
-    }
+    quota = Counter[str]()
+    for entry in objects:
+        if entry["kind"] == "ClusterQueue":
+            for group in entry["spec"]["resourceGroups"]:
+                for flavor in group["flavors"]:
+                    for resource in flavor["resources"]:
+                        quota[resource["name"]] += int(str(resource["nominalQuota"]).removesuffix("Gi"))
     inventory = documents.design.inventory
     gpus = next((amount for name, amount in quota.items() if name.endswith(("/gpu", "/gaudi"))), None)
-    if gpus != str(inventory.gpus):
-        yield found("K8S003", f"the quota is {gpus} GPUs, the plan has {inventory.gpus:,}", _HELP)
     each = inventory.gpus // len(inventory.hosts())
+    whole = inventory.gpus - _not_whole(documents, each)
+    if gpus != whole:
+        yield found("K8S003", f"the quota is {gpus} GPUs, the plan has {whole:,}", _HELP)
     for job in (entry for entry in objects if entry["kind"] == "Job"):
         limits = job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
         asked = next((int(amount) for name, amount in limits.items() if name.endswith(("/gpu", "/gaudi"))), 0)

@@ -23,6 +23,7 @@ from clusterwright.checks.prove.site.netbox import prove_netbox
 from clusterwright.checks.prove.site.networks import prove_networks
 from clusterwright.checks.prove.site.pages import prove_pages
 from clusterwright.checks.prove.site.places import prove_places
+from clusterwright.checks.prove.site.provisioning import has_provisioning, prove_provisioning
 from clusterwright.checks.prove.site.vocabulary import prove_vocabulary
 from clusterwright.checks.prove.site.wiring import prove_wiring
 from clusterwright.checks.prove.workbooks import prove_workbooks
@@ -80,6 +81,8 @@ def prove_site(documents: Documents) -> Iterator[Result]:
         yield prove_slurm_text(papers)
     if has_job(papers):
         yield prove_job(papers)
+    if has_provisioning(papers):
+        yield from prove_provisioning(papers)
     other = other_work(papers)
     if other is not None:
         yield other

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from clusterwright import assets
 from clusterwright.blueprint.rules.node_software import Software
+from clusterwright.blueprint.sections.tenants import Tenant
 from clusterwright.catalog.records import System
 from clusterwright.catalog.software.table import software as software_table
 from clusterwright.errors import MissingFactError
@@ -19,6 +20,8 @@ RACK_LABEL = "topology.gpu-cluster/rack"
 RAIL_RESOURCE = "nvidia.com/rail"
 #: Under which name each vendor's device plugin offers accelerators to pods.
 GPU_RESOURCES = {"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Intel": "habana.ai/gaudi"}
+#: A way to share GPUs that has a chart of its own.
+_BY_CHART = "hami"
 #: Share of a node's processors and memory that jobs may ask for; the rest is for daemons. An assumption.
 JOB_SHARE = 0.9
 
@@ -76,6 +79,7 @@ class KubernetesCluster:
         infiniband, mellanox: kind of the compute ports; rack_scale: a system is a whole rack.
         storage_bytes: capacity that the shared claim names; posix: files can be mounted.
         software: releases on the nodes; the newest offered of each if None.
+        tenants: who shares it; empty where one queue has it all.
     """
 
     system: System
@@ -92,6 +96,7 @@ class KubernetesCluster:
     storage_bytes: float
     posix: bool
     software: Software | None = None
+    tenants: tuple[Tenant, ...] = ()
 
     @property
     def divided_nodes(self) -> int:
@@ -104,10 +109,28 @@ class KubernetesCluster:
         return frozenset(node.name for node in self.nodes[len(self.nodes) - self.divided_nodes :])
 
     @property
+    def shared_nodes(self) -> int:
+        """Nodes with GPUs that pods share, the last ones."""
+        return 0 if self.software is None or not self.operators else self.software.shared_of(len(self.nodes))
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(node.name for node in self.nodes[len(self.nodes) - self.shared_nodes :])
+
+    @property
     def whole_gpus(self) -> int:
-        """GPUs of the cluster that are not divided."""
+        """GPUs of the cluster that are neither divided nor shared."""
         each = 0 if self.software is None else self.software.divided_gpus
-        return len(self.nodes) * self.gpus_per_node - self.divided_nodes * each
+        others = self.divided_nodes * each + self.shared_nodes * self.gpus_per_node
+        return len(self.nodes) * self.gpus_per_node - others
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Parts of shared GPUs by the resource that a pod asks for; HAMi and virtual machines have no such one."""
+        if self.software is None or not self.shared_nodes or self.software.sharing not in {"mps", "time-slicing"}:
+            return {}
+        return {f"{self.gpu_resource}.shared": self.shared_nodes * self.gpus_per_node * self.software.shared_parts}
 
     @property
     def slices(self) -> dict[str, int]:
@@ -190,6 +213,8 @@ def charts(vendor: str, software: Software | None = None) -> tuple[Chart, ...]:
     path = assets.root() / "templates" / "kubernetes" / "charts.csv"
     with path.open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["vendor"] in (vendor, "any")]
+    if software is None or software.sharing != _BY_CHART:
+        rows = [row for row in rows if row["chart"] != _BY_CHART]
     return tuple(
         Chart(version=row.pop("tag").format(version=release_of(row.pop("component"), software)), **row) for row in rows
     )

@@ -9,6 +9,7 @@ from clusterwright.catalog.records import System
 from clusterwright.errors import InputError
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RAIL_RESOURCE, KubernetesCluster, release_of
 from clusterwright.outputs.kubernetes.queues import tolerated
+from clusterwright.outputs.kubernetes.sharing import sharing_values
 from clusterwright.outputs.kubernetes.slices import mig_values
 
 _REPOSITORY = "nvcr.io/nvidia/mellanox"
@@ -30,6 +31,7 @@ def gpu_operator_values(cluster: KubernetesCluster) -> dict[str, Any]:
         "toolkit": {"enabled": not installed},
         "nfd": {"enabled": True},
         **(mig_values() if cluster.divided_nodes else {}),
+        **(sharing_values(cluster.software.sharing) if cluster.software and cluster.shared_nodes else {}),
         "daemonsets": {"tolerations": [tolerated(cluster)]},
         # The chart wants Prometheus' own resource types unless it is reported that there are none.
         "dcgmExporter": {"serviceMonitor": {"enabled": False}},

@@ -10,10 +10,13 @@ from clusterwright.outputs.kubernetes.cluster import (
     UNIT_LABEL,
     KubernetesCluster,
 )
+from clusterwright.outputs.kubernetes.tenants import COHORT, namespace_objects, rest_of, shares_of, tenant_queue
 
 KUEUE = "kueue.x-k8s.io/v1beta1"
 SHARED = "/shared"
 TOPOLOGY = "units"
+#: Of memory, and the label that Kubernetes itself gives every namespace.
+_UNIT, NAME_LABEL = "Gi", "kubernetes.io/metadata.name"
 
 
 def namespace() -> list[dict[str, Any]]:
@@ -61,15 +64,11 @@ def storage(cluster: KubernetesCluster) -> list[dict[str, Any]]:
 
 def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
     """Return the topology of units and nodes, and one queue whose quota is the whole cluster."""
-    nodes = len(cluster.nodes)
-    quota = {
-        "cpu": str(nodes * cluster.cpus),
-        "memory": f"{nodes * cluster.memory_gib}Gi",
-        cluster.gpu_resource: str(cluster.whole_gpus),
-        **{resource: str(count) for resource, count in cluster.slices.items()},
-    }
-    if cluster.hands_out_rails:
-        quota[RAIL_RESOURCE] = str(nodes * cluster.rails)
+    amounts = amounts_of(cluster)
+    # What no tenant has a share of is the queue's of the planned work; it borrows the rest, and gives it back.
+    left = rest_of(cluster.tenants, amounts)
+    quota = {name: f"{amount}{_UNIT if name == 'memory' else ''}" for name, amount in left.items()}
+    shares = shares_of(cluster.tenants, amounts)
     return [
         {
             "apiVersion": KUEUE,
@@ -92,7 +91,9 @@ def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
             "kind": "ClusterQueue",
             "metadata": {"name": QUEUE},
             "spec": {
-                "namespaceSelector": {},
+                **({"cohort": COHORT, "preemption": {"reclaimWithinCohort": "Any"}} if cluster.tenants else {}),
+                # Without tenants there is one queue, which every namespace may use.
+                "namespaceSelector": {"matchLabels": {NAME_LABEL: NAMESPACE}} if cluster.tenants else {},
                 "queueingStrategy": "BestEffortFIFO",
                 "resourceGroups": [
                     {
@@ -113,6 +114,38 @@ def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
             "metadata": {"name": QUEUE, "namespace": NAMESPACE},
             "spec": {"clusterQueue": QUEUE},
         },
+        *(
+            {
+                "apiVersion": KUEUE,
+                "kind": "ClusterQueue",
+                "metadata": {"name": tenant.name},
+                "spec": tenant_queue(tenant, shares[tenant.name], cluster.gpu_resource, _UNIT),
+            }
+            for tenant in cluster.tenants
+        ),
+    ]
+
+
+def amounts_of(cluster: KubernetesCluster) -> dict[str, int]:
+    """Return what the nodes have of every resource that is queued for; memory in GiB."""
+    nodes = len(cluster.nodes)
+    rails = {RAIL_RESOURCE: nodes * cluster.rails} if cluster.hands_out_rails else {}
+    return {
+        "cpu": nodes * cluster.cpus,
+        "memory": nodes * cluster.memory_gib,
+        cluster.gpu_resource: cluster.whole_gpus,
+        **cluster.slices,
+        **cluster.parts,
+        **rails,
+    }
+
+
+def tenants(cluster: KubernetesCluster) -> list[dict[str, Any]]:
+    """Return the namespaces of the tenants, with what each holds."""
+    return [
+        entry
+        for tenant in cluster.tenants
+        for entry in namespace_objects(tenant, cluster.gpu_resource, cluster.whole_gpus, KUEUE)
     ]
 
 

@@ -34,6 +34,7 @@ from clusterwright.outputs.onprem.drawings.racks import MOST_IN_FILE, rack_pages
 from clusterwright.outputs.onprem.netbox.site import SITE, netbox_files
 from clusterwright.outputs.onprem.network_tables import fabric_csv, racks_csv
 from clusterwright.outputs.onprem.power.sheet import power_and_cooling
+from clusterwright.outputs.onprem.runbook import runbook
 from clusterwright.outputs.onprem.storage_page import storage_page
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.words import own_facts_lines
@@ -55,6 +56,7 @@ def own_parts(plan: Plan) -> dict[str, File]:
 _SCHEDULERS = {
     "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |\n"
     "| `slurmdbd.conf` | for its accounting; the database's password is not in it |\n"
+    "| `job_container.conf` | folders that each job has of its own |\n"
     "{jobs}\n"
     "| `users.md`, `node/` | users and groups with the same numbers everywhere; the scripts of the machines |",
     "kubernetes": "| `kubernetes/` | labels of nodes, operators, ports of the fabric, queue, storage, jobs |",
@@ -89,7 +91,8 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     }
     design = replace(option.facility, inventory=inventory)
     standing, cables = _drawn(design, catalogue)
-    runbook = acceptance(plan, option, catalogue.systems[inventory.system], standing=standing, cables=cables)
+    system = catalogue.systems[inventory.system]
+    tests = acceptance(plan, option, system, standing=standing, cables=cables)
     return _documents(
         design,
         catalogue,
@@ -99,7 +102,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         drawn=(standing, cables),
         scheduler=option.scheduler,
         job_row=outputs_of(plan).job_row,
-    ) | {"acceptance.md": text(runbook), **own_parts(plan)}
+    ) | {"acceptance.md": text(tests), **runbook(plan, option, design, system), **own_parts(plan)}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
@@ -271,8 +274,10 @@ def _readme(
         "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
         "| `storage.md` | what shared storage must give and why, boxes by rule, targets, local drives |",
         "| `acceptance.md` | what to test before it is paid for, with the number that must come out |",
+        "| `runbook.md` | bringing up, what to watch, replacing parts, upgrades, growth |",
         "| `software.md` | driver, CUDA, fabric software and scheduler: one set of versions for every node |",
         _SCHEDULERS[scheduler].format(jobs=job_row),
+        "| `provisioning/` | from bare metal to the first job: machines, images, firmware, switches, time, figures |",
         "",
         "## What was decided",
         "",

@@ -1,10 +1,11 @@
 """The Kubernetes files of a cluster on premises: labels, operators, network of the rails, queue, storage, jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue
+from clusterwright.facility.cabling.addresses import IN_BAND
 from clusterwright.facility.cabling.layout import lay_out
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kind import ClusterJob
@@ -12,6 +13,7 @@ from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.kubernetes import jobs as kubernetes_jobs
 from clusterwright.outputs.kubernetes import network as kubernetes_network
 from clusterwright.outputs.kubernetes import queues as kubernetes_queues
+from clusterwright.outputs.kubernetes import sharing as kubernetes_sharing
 from clusterwright.outputs.kubernetes import slices as kubernetes_slices
 from clusterwright.outputs.kubernetes.cluster import (
     NAMESPACE,
@@ -22,8 +24,10 @@ from clusterwright.outputs.kubernetes.cluster import (
     charts,
     cluster_of,
 )
+from clusterwright.outputs.kubernetes.control_plane import control_plane_files, control_plane_of
 from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.kubernetes.queues import SHARED
+from clusterwright.outputs.onprem.provisioning.machines import CONTROL, machines_of, network_named, networks_of
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 
@@ -42,22 +46,15 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     """
     if option.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
-    design, inventory = option.facility, option.facility.inventory
-    system = catalogue.systems[inventory.system]
-    standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
-    cluster = cluster_of(
-        inventory,
-        standing,
-        system,
-        vendor=catalogue.accelerators[system.accelerator].vendor,
-        software=plan.software_of(option.target),
-    )
+    cluster = _cluster(plan, option, catalogue)
     files = {
         "node-labels.yaml": _labels(cluster),
         "namespace.yaml": documents_text(kubernetes_queues.namespace()),
         "queues.yaml": documents_text(kubernetes_queues.queues(cluster)),
         "jobs/all_reduce.yaml": documents_text(kubernetes_jobs.all_reduce(cluster)),
     }
+    if cluster.tenants:
+        files["tenants.yaml"] = documents_text(kubernetes_queues.tenants(cluster))
     if cluster.posix:
         files["storage.yaml"] = documents_text(kubernetes_queues.storage(cluster))
     files["kustomization.yaml"] = documents_text([_kustomization(sorted({*files} - {"node-labels.yaml"}))])
@@ -65,6 +62,7 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         files["values/gpu-operator.yaml"] = documents_text([kubernetes_network.gpu_operator_values(cluster)])
     if cluster.divided_nodes:
         files["slices/mig-config.yaml"] = documents_text(kubernetes_slices.mig_config(cluster))
+    files |= _sharing(cluster)
     if cluster.vendor == "AMD":
         files["values/cert-manager.yaml"] = documents_text([{"crds": {"enabled": True}}])
     if cluster.hands_out_rails:
@@ -78,6 +76,53 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     further = outputs_of(plan).cluster_files(plan, option, cluster)
     written = {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
     return {**written, **further}
+
+
+def _sharing(cluster: KubernetesCluster) -> dict[str, str]:
+    """Return what offers GPUs in parts; nothing where they are whole."""
+    if cluster.software is None or not cluster.shared_nodes:
+        return {}
+    objects = kubernetes_sharing.sharing_config(cluster)
+    files = {"sharing/device-plugin.yaml": documents_text(objects)} if objects else {}
+    if cluster.software.sharing == "hami":
+        files["values/hami.yaml"] = documents_text([kubernetes_sharing.hami_values(cluster.software.shared_parts)])
+    return files
+
+
+def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> KubernetesCluster:
+    assert option.facility is not None  # noqa: S101 - on premises
+    design, inventory = option.facility, option.facility.inventory
+    system = catalogue.systems[inventory.system]
+    standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    cluster = cluster_of(
+        inventory,
+        standing,
+        system,
+        vendor=catalogue.accelerators[system.accelerator].vendor,
+        software=plan.software_of(option.target),
+    )
+    return replace(cluster, tenants=plan.cluster.tenants)
+
+
+def control_plane(plan: Plan, option: Option, catalogue: Catalogue, tables: Mapping[str, str]) -> dict[str, File]:
+    """Return the files of the control plane by name within the folder of Kubernetes.
+
+    Args:
+        plan: for names.
+        option: on premises.
+        catalogue: for the system.
+        tables: texts of `dhcp-hosts.csv` and `ip-networks.csv`.
+
+    Raises:
+        InputError: the in-band network overlaps the ranges of pods or services.
+    """
+    assert option.facility is not None  # noqa: S101 - on premises
+    machines = machines_of(option.facility.inventory, tables["dhcp-hosts.csv"], scheduler=option.scheduler)
+    servers = [(machine.name, machine.address) for machine in machines if machine.role == CONTROL]
+    prefix = network_named(networks_of(tables["ip-networks.csv"]), IN_BAND).prefix
+    plane = control_plane_of(plan.cluster.name, servers, prefix)
+    files = control_plane_files(plane, _cluster(plan, option, catalogue))
+    return {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
 
 
 def _kustomization(names: Sequence[str]) -> dict[str, Any]:
@@ -98,6 +143,8 @@ def _labels(cluster: KubernetesCluster) -> str:
         rack_label=RACK_LABEL,
         gpu_resource=cluster.gpu_resource,
         divided=cluster.divided,
+        shared=cluster.shared,
+        shared_labels=kubernetes_sharing.shared_labels(cluster.software.sharing if cluster.software else ""),
         mig_label=f"{kubernetes_slices.LABEL}: {kubernetes_slices.DIVIDED}",
     )
 
@@ -152,6 +199,8 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
         last=cluster.nodes[-1].name,
         charts=[chart.command for chart in used],
         slices=bool(cluster.slices),
+        tenants=cluster.tenants,
+        plugin=bool(cluster.shared_nodes and kubernetes_sharing.sharing_config(cluster)),
         network=cluster.hands_out_rails,
         rails=cluster.rails,
         rail_resource=RAIL_RESOURCE,

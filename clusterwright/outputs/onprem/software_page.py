@@ -84,7 +84,47 @@ def software_page(plan: Plan, option: Option, software: Software, *, nodes: int,
     partition = plan.cluster.partition
     if software.divided_of(nodes) < nodes:
         partition = slice_partition(partition)
-    return "\n".join([*lines, *slice_lines(software, option, nodes=nodes, partition=partition)]) + "\n"
+    lines += slice_lines(software, option, nodes=nodes, partition=partition)
+    return "\n".join([*lines, *shared_lines(software, option, nodes=nodes, partition=plan.cluster.partition)]) + "\n"
+
+
+#: Ways to share a GPU: how a job asks for a part with Slurm, with Kubernetes, and what keeps jobs apart.
+_WAYS = {
+    "mps": ("--gres=mps:{part}", "nvidia.com/gpu.shared: 1", "address spaces; one user's processes at a time"),
+    "time-slicing": ("--gres=shard:1", "nvidia.com/gpu.shared: 1", "time alone: one may use up all memory"),
+    "hami": ("", "nvidia.com/gpu: 1, with nvidia.com/gpumem", "limits that a library keeps, which jobs can avoid"),
+    "vgpu": ("", "a virtual machine with a profile of the licence", "the hypervisor: memory of its own"),
+}
+
+
+def shared_lines(software: Software, option: Option, *, nodes: int, partition: str) -> list[str]:
+    """Return the part of the page on GPUs that jobs share; empty where they do not.
+
+    Args:
+        software: of the nodes.
+        option: for the price of a GPU's hour, and the scheduler.
+        nodes: hosts of the cluster.
+        partition: of Slurm, with whole GPUs.
+    """
+    shared, parts = software.shared_of(nodes), software.shared_parts
+    if not shared:
+        return []
+    slurm, kubernetes, apart = _WAYS[software.sharing]
+    hour = option.usd_per_gpu_hour
+    price = "unknown" if hour is None else f"{hour / parts:.2f} USD an hour"
+    if option.scheduler != "kubernetes":
+        where = slice_partition(partition) if shared < nodes else partition
+        ask = f"`srun --partition={where} {slurm.format(part=100 // parts)} …`"
+    else:
+        ask = f"`{kubernetes}`"
+    return [
+        "",
+        "## Shared GPUs",
+        "",
+        f"Jobs share the GPUs of {shared:,} nodes, the last, by {software.sharing}: up to {parts} on one. A part is",
+        f"1/{parts} of a GPU and is billed so: {price}. A job asks for it by {ask}.",
+        f"What keeps jobs apart: {apart}. `MIG` gives parts that do not feel each other.",
+    ]
 
 
 def slice_lines(software: Software, option: Option, *, nodes: int, partition: str) -> list[str]:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from clusterwright.checks.prove.jobs.scheduler import divided_hosts, hosts_of, lines_of, node_lines
+from clusterwright.checks.prove.jobs.lines import hosts_of, lines_of
+from clusterwright.checks.prove.jobs.scheduler import divided_hosts, node_lines
 from clusterwright.checks.prove.papers import Papers, absent, examined
 from clusterwright.checks.prove.records import Result, skipped
 from clusterwright.errors import Finding
@@ -119,7 +120,9 @@ def _accelerators(papers: Papers) -> Iterator[Finding]:
     sliced = divided_hosts(papers)
     for line in node_lines(papers):
         if "gres" in said and not set(hosts_of(line.get("NodeName"))) <= sliced:
-            yield from _differs(said, "gres", line.get("Gres"), f"slurm.conf:{line.number} gives them")
+            # Parts of shared GPUs stand behind the whole ones.
+            whole = line.get("Gres").split(",")[0]
+            yield from _differs(said, "gres", whole, f"slurm.conf:{line.number} gives them")
 
 
 def _whole_nodes(papers: Papers) -> Iterator[Finding]:

@@ -2,74 +2,20 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
+from clusterwright.checks.prove.jobs import blocks
+from clusterwright.checks.prove.jobs.lines import ACCOUNTING, CGROUP, GRES, SLURM, TOPOLOGY, Line, hosts_of, lines_of
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 
-SLURM, GRES, TOPOLOGY, CGROUP = "slurm.conf", "gres.conf", "topology.conf", "cgroup.conf"
-ACCOUNTING = "slurmdbd.conf"
-_PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S+)")
 #: Share of a host's memory that a job may have at least and at most: less wastes it, more starves the system.
 _MEMORY_LEAST, _MEMORY_MOST = 0.9, 0.98
 _LEAST_CONTROLLERS = 2
 #: Folders of one machine, which no other reads.
 _OWN_FOLDERS = re.compile(r"/(var|tmp|run|opt|etc|root|usr|dev|boot)(/|$)")
 _YES = {"yes", "true", "1"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
-    """One line of a file: its number, the keys and values on it, keys in lower case."""
-
-    file: str
-    number: int
-    values: Mapping[str, str]
-
-    def get(self, key: str) -> str:
-        """Return the value of a key, empty if the line has none."""
-        return self.values.get(key.lower(), "")
-
-
-def lines_of(papers: Papers, file: str) -> list[Line]:
-    """Return the lines of one of Slurm's files that say something."""
-    found_lines = []
-    for number, text in enumerate(papers.text(file).splitlines(), start=1):
-        said = text.split("#", 1)[0].strip()
-        if said:
-            pairs = {key.lower(): value.strip('"') for key, value in _PAIR.findall(said)}
-            found_lines.append(Line(file=file, number=number, values=pairs))
-    return found_lines
-
-
-def hosts_of(expression: str) -> list[str]:
-    """Return the names that Slurm's short form means.
-
-    >>> hosts_of("dgx[001-002,007],login1")
-    ['dgx001', 'dgx002', 'dgx007', 'login1']
-
-    Raises:
-        CellError: it is no such form, or it means more than a million names.
-    """
-    names: list[str] = []
-    for item in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?[^,\[\]]*", expression):
-        form = re.fullmatch(r"([^\[\]]*)(?:\[([^\]]*)\])?", item)
-        if form is None:
-            raise CellError(f"{expression!r} is no list of hosts")
-        if form[2] is None:
-            names.append(form[1])
-            continue
-        for span in form[2].split(","):
-            ends = re.fullmatch(r"(\d+)(?:-(\d+))?", span)
-            if ends is None:
-                raise CellError(f"{expression!r} is no list of hosts")
-            first, last = int(ends[1]), int(ends[2] or ends[1])
-            if last - first > 1_000_000:  # noqa: PLR2004 - no cluster has more
-                raise CellError(f"{expression!r} names more than a million hosts")
-            names += [f"{form[1]}{number:0{len(ends[1])}d}" for number in range(first, last + 1)]
-    return names
 
 
 def has_slurm(papers: Papers) -> bool:
@@ -97,10 +43,9 @@ def prove_slurm_text(papers: Papers) -> Result:
         _gres_lines,
         _gres_hosts,
         _gres_cores,
-        _entries,
-        _entry_names,
-        _entry_leaves,
-        _tree,
+        *((blocks.blocks,) if blocks.has_blocks(papers) else (_entries, _entry_names, _entry_leaves, _tree)),
+        blocks.domain_table,
+        blocks.tenants,
         _cgroup,
         _cgroup_keys,
     )
@@ -320,6 +265,21 @@ def _slices(papers: Papers) -> tuple[frozenset[str], str]:
     return frozenset(hosts[-count:]), offered
 
 
+#: What Slurm calls ways to share a GPU, and what a whole one counts for; parts where None.
+_SHARED: dict[str, tuple[str, int | None]] = {"mps": ("mps", 100), "time-slicing": ("shard", None)}
+
+
+def _shared(papers: Papers) -> tuple[frozenset[str], str, int]:
+    """Return the hosts whose GPUs the plan shares, the last of the inventory, what of, and how much each has."""
+    plan, hosts = papers.documents.plan, list(papers.documents.design.inventory.hosts())
+    software = plan.software_of(papers.documents.option.target)
+    count = 0 if software is None else software.shared_of(len(hosts))
+    if software is None or not count:
+        return frozenset(), "", 0
+    kind, each = _SHARED[software.sharing]
+    return frozenset(hosts[-count:]), kind, _host_share(papers)[1] * (each or software.shared_parts)
+
+
 def _host_share(papers: Papers) -> tuple[int, int]:
     """Return hosts, and the GPUs of one."""
     inventory = papers.documents.design.inventory
@@ -350,9 +310,12 @@ def _cpus(papers: Papers) -> Iterator[Finding]:
         ("ThreadsPerCore", system.cpu_threads_per_core),
     )
     divided, slices = _slices(papers)
+    shared, kind, amount = _shared(papers)
     for line in node_lines(papers):
         names = set(hosts_of(line.get("NodeName")))
         wanted = slices if names and names <= divided else gres
+        if names and names <= shared:
+            wanted = f"{gres},{kind}:{amount}"
         if names & divided and not names <= divided:
             rule = "nodes with slices of GPUs have a line of their own"
             yield _said("SLM009", line, "NodeName", line.get("NodeName"), f"without {min(names & divided)}", rule)
@@ -423,7 +386,7 @@ def _partition_lines(papers: Papers) -> list[Line]:
 def _partition_nodes(papers: Papers) -> Iterator[Finding]:
     planned, name = set(papers.documents.design.inventory.hosts()), papers.documents.plan.cluster.partition
     # A job that asks for a GPU without its type would get a slice of one.
-    whole = planned - _slices(papers)[0] or planned
+    whole = planned - _slices(papers)[0] - _shared(papers)[0] or planned
     for line in _partition_lines(papers):
         nodes = line.get("Nodes")
         names = planned if nodes == "ALL" else set(hosts_of(nodes))
@@ -495,6 +458,12 @@ def _gres_lines(papers: Papers) -> Iterator[Finding]:
             yield _said("SLM012", line, "AutoDetect", line.get("AutoDetect"), "off", "the lines say what there is")
         if not line.get("Name"):
             continue
+        hosts, shared, amount = _shared(papers)
+        if line.get("Name") == shared:
+            if frozenset(hosts_of(line.get("NodeName"))) != hosts or line.get("Count") != str(amount):
+                said = f"{line.get('NodeName')} {line.get('Count')}"
+                yield _said("SLM012", line, f"nodes and Count of {shared}", said, f"{amount}", "the plan shares them")
+            continue
         if line.get("Name") != "gpu" or line.get("Type") != kind:
             named = f"{line.get('Name')} {line.get('Type')}"
             yield _said("SLM012", line, "Name and Type", named, f"gpu {kind}", "slurm.conf's Gres names them so")
@@ -506,7 +475,7 @@ def _by_host(papers: Papers, key: str) -> dict[str, list[list[int]]]:
     """Return the numbers of a key of `gres.conf` for every host, line by line."""
     found: defaultdict[str, list[list[int]]] = defaultdict(list)
     for line in lines_of(papers, GRES):
-        if line.get("Name"):
+        if line.get("Name") == "gpu":
             for host in hosts_of(line.get("NodeName")) or papers.documents.design.inventory.hosts():
                 found[host].append(_indices(line.get(key).removeprefix("/dev/nvidia")))
     return found

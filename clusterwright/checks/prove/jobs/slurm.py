@@ -32,6 +32,15 @@ HARMLESS = re.compile(
 _SUSPICIOUS = re.compile(r"warning|error|fatal|resetting", re.IGNORECASE)
 #: Settings that make the controller run programs or read other files: none of ours, so a proof does not start them.
 _RUNS = re.compile(r"^\s*(\w*(?:Prolog|Epilog|Program)\w*|Include|PluginDir|JobSubmitPlugins)\s*[= ]", re.IGNORECASE)
+#: Ours, which the nodes run and no controller: the proof leaves them out.
+_ON_NODES = re.compile(
+    r"^(?:(?:Prolog|Epilog|HealthCheckProgram)=/opt/gpu-cluster/[a-z_]+\.sh|PrologFlags=Alloc,Contain"
+    r"|PrologEpilogTimeout=\d+|HealthCheck(?:Interval|NodeState)=[\w,]+"
+    r"|(?:NamespaceType=namespace|JobContainerType=job_container)/tmpfs|SwitchType=switch/nvidia_imex)\n",
+    re.MULTILINE,
+)
+#: First release whose topology.conf has the sizes of blocks.
+_BLOCKS = (24, 5)
 _HELP = "write the folder again, or carry the change into the blueprint"
 
 
@@ -40,10 +49,11 @@ class Controller:
     """A running slurmctld and the folder of its files."""
 
     folder: Path
+    path: str = _PATH
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a Slurm command against it."""
-        environment = {"PATH": _PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
+        environment = {"PATH": self.path, "SLURM_CONF": str(self.folder / "slurm.conf")}
         return subprocess.run(  # noqa: S603 - Slurm's own programs
             command, capture_output=True, text=True, timeout=_ANSWER_S, check=False, env=environment
         )
@@ -83,17 +93,19 @@ def proof_variant(text: str, folder: Path, port: int) -> str:
     import pwd  # noqa: PLC0415 - only where slurmctld can run
 
     for number, line in enumerate(text.splitlines(), start=1):
-        if _RUNS.match(line):
+        if _RUNS.match(line) and not _ON_NODES.match(f"{line}\n"):
             raise InputError(
                 f"slurm.conf:{number}:1: {line.split('=')[0].strip()} makes the controller run or read something else",
                 help="the proof starts nothing but slurmctld; try this line on a test cluster",
             )
+    text = _ON_NODES.sub("", text)
     # A proof has one controller: of several the first stands for all.
     controllers = [line for line in text.splitlines() if line.startswith("SlurmctldHost=")]
     for backup in controllers[1:]:
         text = text.replace(f"{backup}\n", "", 1)
     # A database is none of the proof's: slurm.conf names its daemon, which is on another server.
-    text = re.sub(r"^(AccountingStorage|JobAcctGather)\w+=.*\n", "", text, flags=re.MULTILINE)
+    # Fair shares and QOS are kept in that database, too.
+    text = re.sub(r"^(AccountingStorage|JobAcctGather|Priority|Preempt)\w+=.*\n", "", text, flags=re.MULTILINE)
     # Weights of a bill name what the database keeps, and without it they are fatal.
     text = re.sub(r' TRESBillingWeights="[^"\n]*"', "", text)
     changes = {
@@ -129,20 +141,27 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(texts: Mapping[str, str], folder: Path) -> Iterator[Controller]:
+def running(texts: Mapping[str, str], folder: Path, *, path: str = _PATH, plugins: str = "") -> Iterator[Controller]:
     """Run slurmctld on files, by name, until the block ends.
+
+    Args:
+        texts: of the files.
+        folder: for what the proof needs.
+        path: folders with Slurm's programs.
+        plugins: folder of the plugins of another Slurm than the machine's own; empty for that one.
 
     Raises:
         InputError: see `proof_variant`; ClusterwrightError: it did not start, with the end of its log.
     """
-    program = shutil.which("slurmctld", path=_PATH)
+    program = shutil.which("slurmctld", path=path)
     if program is None:
         raise ClusterwrightError("slurmctld is not installed", help=missing_programs())
     (folder / "state").mkdir(exist_ok=True)
     for name in FILES[1:]:
         (folder / name).write_text(texts[name])
-    (folder / "slurm.conf").write_text(proof_variant(texts["slurm.conf"], folder, free_port()))
-    controller = Controller(folder=folder)
+    variant = proof_variant(texts["slurm.conf"], folder, free_port())
+    (folder / "slurm.conf").write_text(variant + (f"PluginDir={plugins}\n" if plugins else ""))
+    controller = Controller(folder=folder, path=path)
     with (folder / "slurmctld.err").open("w") as errors:
         process = subprocess.Popen(  # noqa: S603 - by its full path
             [program, "-D", "-f", str(folder / "slurm.conf")], stdout=subprocess.DEVNULL, stderr=errors, text=True
@@ -174,6 +193,8 @@ def prove_slurm(documents: Documents) -> Result | None:
         return skipped(PART, files, "slurmctld", reason)
     try:
         texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+        if reason := _too_old(texts["slurm.conf"]):
+            return skipped(PART, files, "slurmctld", reason)
         with tempfile.TemporaryDirectory(prefix="slurm-") as name, running(texts, Path(name)) as controller:
             version = " ".join(controller.run("scontrol", "--version").stdout.split()) or "slurmctld"
             findings = list(_asked(documents, controller))
@@ -194,6 +215,24 @@ def prove_slurm(documents: Documents) -> Result | None:
     return judged(PART, files, f"slurmctld ({version})", [] if findings else facts, findings)
 
 
+def _too_old(text: str) -> str:
+    """Return why the installed slurmctld cannot read files with blocks; empty if it can, or if there are none."""
+    if not re.search(r"^TopologyPlugin=topology/block$", text, re.MULTILINE):
+        return ""
+    done = subprocess.run(  # noqa: S603 - Slurm's own program
+        [shutil.which("slurmctld", path=_PATH) or "slurmctld", "-V"],
+        capture_output=True,
+        text=True,
+        timeout=_ANSWER_S,
+        check=False,
+    )
+    version = re.search(r"(\d+)\.(\d+)[.\d]*", done.stdout)
+    if version is not None and (int(version[1]), int(version[2])) >= _BLOCKS:
+        return ""
+    shown = version[0] if version else "of an unknown version"
+    return f"topology/block needs Slurm {_BLOCKS[0]}.{_BLOCKS[1]:02d} or newer, and slurmctld here is {shown}"
+
+
 def _size(documents: Documents) -> tuple[int, int]:
     """Return hosts and what each has for a job: whole GPUs, or slices where all GPUs are divided.
 
@@ -204,12 +243,14 @@ def _size(documents: Documents) -> tuple[int, int]:
     software, divided = _divided(documents)
     if software is not None and divided == hosts:
         return hosts, sum(software.instances.values())
-    return hosts - divided, inventory.gpus // hosts
+    shared = 0 if software is None else software.shared_of(hosts)
+    return hosts - divided - (shared if shared < hosts else 0), inventory.gpus // hosts
 
 
 def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
     nodes, gpus = _size(documents)
     yield from _slices(documents, controller)
+    yield from _parts(documents, controller)
     whole = controller.submit(f"--nodes={nodes}", f"--gres=gpu:{gpus}", "--exclusive")
     if whole.returncode != 0:
         said = whole.stderr.strip().splitlines()[-1:]
@@ -249,11 +290,36 @@ def _slices(documents: Documents, controller: Controller) -> Iterator[Finding]:
             yield found("SLM003", f"a job with {count + 1} slices {profile} of a node is taken, not {count}", _HELP)
 
 
+#: What a job asks for by each way to share a GPU, and what a whole one counts for; parts where None.
+_SHARED: dict[str, tuple[str, int | None]] = {"mps": ("mps", 100), "time-slicing": ("shard", None)}
+
+
+def _parts(documents: Documents, controller: Controller) -> Iterator[Finding]:
+    """Ask for a whole GPU in parts on every node that shares them, and for more than one has."""
+    software, _ = _divided(documents)
+    hosts = len(documents.design.inventory.hosts())
+    nodes = 0 if software is None else software.shared_of(hosts)
+    if software is None or not nodes:
+        return
+    partition = documents.plan.cluster.partition
+    where = f"--partition={slice_partition(partition) if nodes < hosts else partition}"
+    kind, each = _SHARED[software.sharing]
+    whole = each or software.shared_parts
+    if controller.submit(where, f"--nodes={nodes}", f"--gres={kind}:{whole}").returncode != 0:
+        yield found("SLM002", f"a job on {nodes:,} nodes with {kind}:{whole} each is refused", _HELP)
+    gpus = documents.design.inventory.gpus // hosts
+    if controller.submit(where, "--nodes=1", f"--gres={kind}:{whole * gpus + 1}").returncode == 0:
+        yield found("SLM003", f"a job with {kind}:{whole * gpus + 1} of a node is taken, not {whole * gpus}", _HELP)
+
+
 def _topology(documents: Documents, controller: Controller) -> Iterator[Finding]:
     """Compare the leaves that Slurm knows with the nodes that are one switch apart."""
-    planned = sorted(_leaf_groups(documents))
     shown = controller.run("scontrol", "show", "topology").stdout
     lists = re.findall(r"Level=0 .*?Nodes=(\S+)", shown)
+    planned = sorted(_leaf_groups(documents))
+    if "BlockName=" in shown:
+        lists = re.findall(r"BlockName=nvl\S* .*?Nodes=(\S+)", shown)
+        planned = [documents.design.inventory.hosts_per_node] * documents.design.inventory.nodes
     counted = sorted(len(controller.run("scontrol", "show", "hostnames", hosts).stdout.split()) for hosts in lists)
     if counted != planned:
         yield found("SLM005", f"the topology has leaf switches of {counted} nodes, the plan of {planned}", _HELP)

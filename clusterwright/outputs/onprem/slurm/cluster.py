@@ -8,12 +8,19 @@ from itertools import pairwise
 from clusterwright.blueprint import names
 from clusterwright.blueprint.rules.node_software import slice_partition
 from clusterwright.facility.fabric.hop_groups import HopGroup
+from clusterwright.outputs.onprem.slurm.releases import BLOCK, Features, block_sizes, features
+from clusterwright.outputs.onprem.slurm.tenants import Account, partition_lines
 from clusterwright.outputs.templates import render
 
 #: In the order in which an operator reads them.
 FILES = ("slurm.conf", "gres.conf", "topology.conf", "cgroup.conf")
 #: Written where accounting is kept. The password of its database is in another file, which is in no folder of ours.
 ACCOUNTING_FILE = "slurmdbd.conf"
+
+#: Written beside them: what a job has of its own.
+JOB_FOLDERS_FILE = "job_container.conf"
+#: Where every machine has the scripts of `node/`.
+SCRIPTS = "/opt/gpu-cluster"
 
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _GRES_TYPE = re.compile(r"[a-z][a-z0-9_-]{0,30}")
@@ -61,6 +68,30 @@ class DividedNodes:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SharedNodes:
+    """Nodes whose GPUs several jobs use at a time: the last of the cluster.
+
+    Attributes:
+        nodes: of them.
+        kind: what a job asks for, `mps` (per cent of a GPU) or `shard` (turns of a GPU).
+        parts: jobs on one GPU at most.
+    """
+
+    nodes: int
+    kind: str
+    parts: int
+
+    def count(self, gpus: int) -> int:
+        """Return how much of it a node has: 100 of a GPU by MPS, a part each otherwise."""
+        return gpus * (100 if self.kind == "mps" else self.parts)
+
+    @property
+    def least(self) -> int:
+        """What one part of a GPU is."""
+        return 100 // self.parts if self.kind == "mps" else 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SlurmCluster:
     """What Slurm has to know of a cluster on premises.
 
@@ -76,6 +107,10 @@ class SlurmCluster:
         backup_host: second controller, which takes over when the first is gone; None for none.
         state_folder: of the queue; on a file system that both controllers mount where there are two.
         divided: nodes with slices of GPUs, None for none.
+        shared: nodes whose GPUs jobs share, None for none; not beside `divided`.
+        accounts: of tenants; empty where all users share the cluster alike.
+        domain_nodes: nodes of one NVLink domain, where a system is a whole rack; 1 where each is one.
+        version: of Slurm; None where it is not known.
     """
 
     cluster_name: str
@@ -94,6 +129,10 @@ class SlurmCluster:
     backup_host: str | None = None
     state_folder: str = "/var/lib/slurm/slurmctld"
     divided: DividedNodes | None = None
+    shared: SharedNodes | None = None
+    accounts: tuple[Account, ...] = ()
+    domain_nodes: int = 1
+    version: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what Slurm would refuse, or worse, only warn of in its log.
@@ -123,12 +162,33 @@ class SlurmCluster:
     @property
     def whole_nodes(self) -> int:
         """Nodes whose GPUs are whole: the first of the cluster."""
-        return self.node_count - (0 if self.divided is None else self.divided.nodes)
+        others = (0 if self.divided is None else self.divided.nodes) + (0 if self.shared is None else self.shared.nodes)
+        return self.node_count - others
 
     @property
     def slice_partition(self) -> str:
         """The partition of divided nodes: one of their own where others are whole."""
         return slice_partition(self.partition) if self.whole_nodes else self.partition
+
+    @property
+    def features(self) -> Features:
+        """What its release of Slurm takes."""
+        return features(self.version, rack_scale=self.domain_nodes > 1)
+
+    @property
+    def domains(self) -> tuple[tuple[int, ...], ...]:
+        """Nodes of each NVLink domain that is a rack, numbered from 1; empty where each node is one."""
+        if self.domain_nodes == 1:
+            return ()
+        starts = range(1, self.node_count + 1, self.domain_nodes)
+        return tuple(tuple(range(start, start + self.domain_nodes)) for start in starts)
+
+    @property
+    def counted_gpus(self) -> int:
+        """GPUs as Slurm counts them: whole ones, and each slice of a divided one."""
+        slices = 0 if self.divided is None else self.divided.nodes * sum(count for _, count in self.divided.instances)
+        shared = 0 if self.shared is None else self.shared.nodes
+        return (self.whole_nodes + shared) * self.gpus_per_node + slices
 
     @property
     def cpus(self) -> int:
@@ -237,19 +297,36 @@ def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
     values = {
         "cluster": cluster,
         "nodes": hosts(1, cluster.whole_nodes),
-        "divided_nodes": hosts(cluster.whole_nodes + 1, cluster.node_count),
+        "divided_nodes": hosts(cluster.whole_nodes + 1, cluster.node_count) if cluster.divided else "",
+        "shared_nodes": hosts(cluster.whole_nodes + 1, cluster.node_count) if cluster.shared else "",
         "cpus": cluster.cpus,
         "gpu_count": cluster.node_count * cluster.gpus_per_node,
         "memory_mib_per_cpu": cluster.memory_mib // cluster.cpus,
         "accounting": _accounting_lines(cluster),
+        "tenant_partitions": partition_lines(cluster.accounts, hosts(1, cluster.whole_nodes or cluster.node_count)),
         "gpu_groups": gpu_groups(
             gpus=cluster.gpus_per_node, sockets=cluster.sockets, cores_per_socket=cluster.cores_per_socket
         ),
         "hops": _hops(cluster.topology),
         "lines": [_topology_line(switch, cluster) for switch in cluster.topology],
+        "blocks": block_lines(cluster),
+        "scripts": SCRIPTS,
     }
     files = FILES if cluster.accounting_host is None else (*FILES, ACCOUNTING_FILE)
-    return {name: render("slurm", f"{name}.j2", **values) for name in files}
+    return {name: render("slurm", f"{name}.j2", **values) for name in (*files, JOB_FOLDERS_FILE)}
+
+
+def block_lines(cluster: SlurmCluster) -> list[str]:
+    """Return the blocks of topology.conf: an NVLink domain each; none where the release or the nodes have none."""
+    if cluster.features.topology != BLOCK:
+        return []
+    digits = len(str(len(cluster.domains)))
+    lines = [
+        f"BlockName=nvl{number:0{digits}d} Nodes={host_list(cluster.host_prefix, nodes, digits=cluster.digits)}"
+        for number, nodes in enumerate(cluster.domains, start=1)
+    ]
+    sizes = block_sizes(cluster.domain_nodes, len(cluster.domains))
+    return [*lines, f"BlockSizes={','.join(map(str, sizes))}"]
 
 
 def _accounting_lines(cluster: SlurmCluster) -> list[str]:

@@ -1,5 +1,7 @@
 """From a plan to Slurm's files for its cluster on premises."""
 
+from dataclasses import replace
+
 from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
@@ -7,7 +9,9 @@ from clusterwright.catalog.software import mig
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.onprem.slurm.cluster import DividedNodes, SlurmCluster, slurm_texts, topology_of
+from clusterwright.outputs.onprem.slurm.cluster import DividedNodes, SharedNodes, SlurmCluster, slurm_texts, topology_of
+from clusterwright.outputs.onprem.slurm.health import health_documents
+from clusterwright.outputs.onprem.slurm.tenants import accounts_of, tenant_documents
 from clusterwright.plan.record import Option, Plan
 
 #: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over, and
@@ -42,7 +46,8 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
             f"the processors or the memory of {system.name} are unknown, so slurm.conf cannot describe a node",
             help="add them to catalog/systems.csv with their source",
         )
-    return SlurmCluster(
+    software = plan.software_of(option.target)
+    cluster = SlurmCluster(
         cluster_name=plan.cluster.name,
         controller_host=CONTROLLER_HOST,
         backup_host=BACKUP_HOST,
@@ -57,9 +62,13 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         gpus_per_node=system.gpus // hosts,
         gres_type=catalogue.accelerators[system.accelerator].gres_type,
         partition=plan.cluster.partition,
-        divided=_divided(plan.software_of(option.target), option.nodes * hosts),
+        divided=_divided(software, option.nodes * hosts),
+        shared=_shared(software, option.nodes * hosts),
+        domain_nodes=hosts,
+        version=None if software is None else software.version("slurm"),
         topology=topology_of(hop_groups(option.facility.fabric, hosts_per_node=hosts)),
     )
+    return replace(cluster, accounts=accounts_of(plan.cluster.tenants, cluster.counted_gpus))
 
 
 def _divided(software: Software | None, hosts: int) -> DividedNodes | None:
@@ -75,6 +84,22 @@ def _divided(software: Software | None, hosts: int) -> DividedNodes | None:
     )
 
 
+#: Ways of the blueprint, and what Slurm calls them.
+_SHARED = {"mps": "mps", "time-slicing": "shard"}
+
+
+def _shared(software: Software | None, hosts: int) -> SharedNodes | None:
+    """Return the nodes whose GPUs jobs share; None where there are none."""
+    count = 0 if software is None else software.shared_of(hosts)
+    if software is None or not count:
+        return None
+    return SharedNodes(nodes=count, kind=_SHARED[software.sharing], parts=software.shared_parts)
+
+
 def slurm_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
     """Return the files of a plan's cluster on premises; parameters and errors as in `slurm_cluster`."""
-    return {name: text(content) for name, content in slurm_texts(slurm_cluster(plan, option, catalogue)).items()}
+    cluster = slurm_cluster(plan, option, catalogue)
+    tenants = tenant_documents(
+        plan.cluster.name, plan.cluster.tenants, gpus=cluster.counted_gpus, accounting=ACCOUNTING_HOST
+    )
+    return {name: text(content) for name, content in slurm_texts(cluster).items()} | tenants | health_documents(cluster)

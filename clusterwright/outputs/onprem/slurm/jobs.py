@@ -6,6 +6,7 @@ from clusterwright import assets
 from clusterwright.blueprint.reading.user_list import list_text
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
+from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import adapters_text, fabric_of
 from clusterwright.outputs.launch.software import TOOLKIT, installed, node_table
@@ -82,7 +83,8 @@ def user_documents(plan: Plan) -> dict[str, File]:
 def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
     assert option.facility is not None  # noqa: S101 - on premises
     system = catalogue.systems[option.facility.system]
-    hosts = option.facility.inventory.hosts_per_node
+    inventory = option.facility.inventory
+    hosts = inventory.hosts_per_node
     return render(
         "slurm",
         "node.env.j2",
@@ -92,6 +94,8 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         gpu_type=catalogue.accelerators[system.accelerator].gres_type,
         fabric=fabric_of(option, catalogue) if system.fabric_ports else "none",
         interfaces=(system.fabric_ports or 0) // hosts,
+        gbit_per_s=round(inventory.compute_port_bytes_per_s * 8 / 1e9),
+        link_layer="Ethernet" if inventory.compute_network == ETHERNET else "InfiniBand",
         controller=CONTROLLER_HOST,
         environment=plan.cluster.jobs.environment,
         shared=SHARED_PATH,

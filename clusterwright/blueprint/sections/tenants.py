@@ -1,0 +1,178 @@
+"""The section `tenants`: who shares a cluster, with how much of it, and who gives way to whom."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic.json_schema import WithJsonSchema
+
+from clusterwright.blueprint import names
+from clusterwright.blueprint.fields import Section
+from clusterwright.blueprint.quantities import Duration, Fraction
+from clusterwright.blueprint.reading.problems import Problem
+from clusterwright.blueprint.sections.users import UserSection
+from clusterwright.units import percent
+
+#: Names that files of the schedulers give a meaning of their own.
+RESERVED = frozenset({"all", "default", "gpu", "none", "normal", "root", "slices", "spare", "system", "workload"})
+MOST_TENANTS = 50
+#: Shares are decimal fractions, whose sum may miss 1 by a rounding of the last bit.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tenant:
+    """A group of users with a share of the cluster.
+
+    Attributes:
+        share: of the GPUs, 0 to 1, that it gets back from others when it needs them.
+        borrows: whether it may use what others leave free; what it borrowed is taken back.
+        users: login names that submit for it.
+        most_gpus, most_gpus_per_user: at once; None for no limit but the cluster.
+        longest_job_s: None for no limit.
+        weight: of its fair share beside the others.
+    """
+
+    name: str
+    share: float
+    borrows: bool
+    users: tuple[str, ...]
+    most_gpus: int | None
+    most_gpus_per_user: int | None
+    longest_job_s: float | None
+    weight: float
+
+
+def _tenant_name(text: str) -> str:
+    names.cluster_name(text)
+    if text in RESERVED:
+        raise ValueError(f"{text!r} cannot be a tenant's name: the scheduler's files give it a meaning of their own")
+    return text
+
+
+class TenantSection(Section):
+    """Who shares the cluster, and with how much of it."""
+
+    name: Annotated[
+        str,
+        AfterValidator(_tenant_name),
+        WithJsonSchema({"type": "string", "pattern": f"^{names.NAME}$"}),
+    ] = Field(description="account and partition of Slurm, namespace and queue of Kubernetes")
+    share: Fraction = Field(ge=0, le=1, description="of the GPUs, for example 40 %; all shares come to 100 % at most")
+    when_free: Literal["borrow", "keep"] = Field(
+        "borrow", description="borrow: it may use what others leave free until they need it; keep: its share alone"
+    )
+    users: Annotated[list[str], Field(max_length=2000)] = Field(
+        default_factory=list, description="of cluster.users, who submit for it (Slurm)"
+    )
+    max_gpus: Annotated[int, Field(ge=1, le=10_000_000)] | None = Field(
+        None, description="GPUs at once, with what is borrowed; no limit by default"
+    )
+    max_gpus_per_user: Annotated[int, Field(ge=1, le=10_000_000)] | None = Field(
+        None, description="GPUs that one user has at once (Slurm); no limit by default"
+    )
+    longest_job: Annotated[Duration, Field(ge=60, le=366 * 86400)] | None = Field(
+        None, description="time after which a job of it ends, for example 3 days; no limit by default"
+    )
+    weight: Annotated[float, Field(gt=0, le=1000)] | None = Field(
+        None, description="of its fair share among those that wait; its share by default"
+    )
+
+
+def tenants_of(sections: Sequence[TenantSection]) -> tuple[Tenant, ...]:
+    """Return the tenants as plan and outputs hold them."""
+    return tuple(
+        Tenant(
+            name=one.name,
+            share=one.share,
+            borrows=one.when_free == "borrow",
+            users=tuple(one.users),
+            most_gpus=one.max_gpus,
+            most_gpus_per_user=one.max_gpus_per_user,
+            longest_job_s=one.longest_job,
+            weight=one.share if one.weight is None else one.weight,
+        )
+        for one in sections
+    )
+
+
+def tenant_problems(
+    sections: Sequence[TenantSection], users: Sequence[UserSection], partition: str
+) -> Iterator[Problem]:
+    """Yield what tenants say against each other and against the list of users, each at the key to change.
+
+    `TEN001`: shares over 100 %; `TEN002`: a name twice, or that of the partition; `TEN003`: a user who is not listed,
+    or twice; `TEN004`: a limit that excludes another one.
+
+    Args:
+        sections: of the blueprint.
+        users: of the blueprint.
+        partition: of all nodes.
+    """
+    listed, seen, total = {user.name for user in users}, set[str](), 0.0
+    for place, tenant in enumerate(sections):
+        where = ("tenants", place)
+        before, total = total, total + tenant.share
+        if total > 1 + _ROUNDING and tenant.share:
+            left = max(0.0, 1 - before)
+            yield Problem(
+                id="TEN001",
+                path=(*where, "share"),
+                message=f"shares of the tenants come to {percent(total)} with {tenant.name}, and a cluster has 100 %",
+                help=f"{percent(left)} is left for it" if left else "lower the shares before it",
+            )
+        if tenant.name in seen or tenant.name == partition:
+            said = "is the partition of all nodes" if tenant.name == partition else "is listed twice"
+            yield Problem(
+                id="TEN002",
+                path=(*where, "name"),
+                message=f"{tenant.name!r} {said}",
+                help="give each tenant a name of its own",
+            )
+        seen.add(tenant.name)
+        named = set[str]()
+        for index, user in enumerate(tenant.users):
+            if user not in listed or user in named:
+                yield Problem(
+                    id="TEN003",
+                    path=(*where, "users", index),
+                    message=f"{user!r} is listed twice" if user in named else f"{user!r} is not one of cluster.users",
+                    help="remove it" if user in named else "add it to cluster.users, or correct the name",
+                )
+            named.add(user)
+        most, each = tenant.max_gpus, tenant.max_gpus_per_user
+        if most is not None and each is not None and each > most:
+            yield Problem(
+                id="TEN004",
+                path=(*where, "max_gpus_per_user"),
+                message=f"one user may have {each:,} GPUs, and {tenant.name} {most:,} in all",
+                help=f"at most {most:,}, or raise max_gpus",
+            )
+        if tenant.when_free == "keep" and not tenant.share:
+            yield Problem(
+                id="TEN004",
+                path=(*where, "share"),
+                message=f"{tenant.name} has no share and may not borrow, so no job of it starts",
+                help="give it a share, or set when_free: borrow",
+            )
+        # A listed user of two tenants is fine: the first is the account of jobs that name none.
+
+
+def gpus_of(tenants: Sequence[Tenant], gpus: int) -> dict[str, int]:
+    """Return the GPUs of each tenant's share, whole ones, by largest remainder; never more in all than their sum.
+
+    >>> half = dict(borrows=True, users=(), most_gpus=None, most_gpus_per_user=None, longest_job_s=None, weight=1.0)
+    >>> gpus_of([Tenant(name=name, share=1 / 3, **half) for name in "abc"], 8)
+    {'a': 3, 'b': 3, 'c': 2}
+
+    Args:
+        tenants: with their shares.
+        gpus: of the cluster.
+    """
+    exact = {tenant.name: tenant.share * gpus for tenant in tenants}
+    whole = {name: int(share + _ROUNDING) for name, share in exact.items()}
+    left = int(sum(exact.values()) + _ROUNDING * gpus) - sum(whole.values())
+    for name in sorted(exact, key=lambda name: whole[name] - exact[name])[:left]:
+        whole[name] += 1
+    return whole

@@ -1,0 +1,63 @@
+"""Lines of Slurm's files: keys and values, and the names that its short form of hosts means."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterwright.checks.prove.papers import CellError, Papers
+
+SLURM, GRES, TOPOLOGY, CGROUP = "slurm.conf", "gres.conf", "topology.conf", "cgroup.conf"
+ACCOUNTING = "slurmdbd.conf"
+_PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S+)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One line of a file: its number, the keys and values on it, keys in lower case."""
+
+    file: str
+    number: int
+    values: Mapping[str, str]
+
+    def get(self, key: str) -> str:
+        """Return the value of a key, empty if the line has none."""
+        return self.values.get(key.lower(), "")
+
+
+def lines_of(papers: Papers, file: str) -> list[Line]:
+    """Return the lines of one of Slurm's files that say something."""
+    found_lines = []
+    for number, text in enumerate(papers.text(file).splitlines(), start=1):
+        said = text.split("#", 1)[0].strip()
+        if said:
+            pairs = {key.lower(): value.strip('"') for key, value in _PAIR.findall(said)}
+            found_lines.append(Line(file=file, number=number, values=pairs))
+    return found_lines
+
+
+def hosts_of(expression: str) -> list[str]:
+    """Return the names that Slurm's short form means.
+
+    >>> hosts_of("dgx[001-002,007],login1")
+    ['dgx001', 'dgx002', 'dgx007', 'login1']
+
+    Raises:
+        CellError: it is no such form, or it means more than a million names.
+    """
+    names: list[str] = []
+    for item in re.findall(r"[^,\[\]]+(?:\[[^\]]*\])?[^,\[\]]*", expression):
+        form = re.fullmatch(r"([^\[\]]*)(?:\[([^\]]*)\])?", item)
+        if form is None:
+            raise CellError(f"{expression!r} is no list of hosts")
+        if form[2] is None:
+            names.append(form[1])
+            continue
+        for span in form[2].split(","):
+            ends = re.fullmatch(r"(\d+)(?:-(\d+))?", span)
+            if ends is None:
+                raise CellError(f"{expression!r} is no list of hosts")
+            first, last = int(ends[1]), int(ends[2] or ends[1])
+            if last - first > 1_000_000:  # noqa: PLR2004 - no cluster has more
+                raise CellError(f"{expression!r} names more than a million hosts")
+            names += [f"{form[1]}{number:0{len(ends[1])}d}" for number in range(first, last + 1)]
+    return names

@@ -1,0 +1,123 @@
+"""The folder `provisioning/` of a site: from bare metal to machines that wait for their first job."""
+
+import csv
+from collections.abc import Mapping, Sequence
+
+from clusterwright import assets
+from clusterwright.facility.cabling.addresses import IN_BAND, OUT_OF_BAND
+from clusterwright.facility.fabric.node_ports import ETHERNET
+from clusterwright.facility.inventory import Inventory
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.onprem.provisioning.machines import (
+    COMPUTE,
+    CONTROL,
+    LOGIN,
+    Machine,
+    machines_of,
+    network_named,
+    networks_of,
+)
+from clusterwright.outputs.onprem.provisioning.switches import switch_documents
+from clusterwright.outputs.tables import csv_text
+from clusterwright.outputs.templates import render
+
+FOLDER = "provisioning"
+ROLES = (COMPUTE, CONTROL, LOGIN)
+#: What every machine needs before the scripts of its role run.
+_PACKAGES = {
+    COMPUTE: ("chrony", "rsyslog", "ipmitool", "nvme-cli", "numactl", "pciutils", "prometheus-node-exporter"),
+    CONTROL: ("chrony", "rsyslog", "ipmitool", "prometheus-node-exporter"),
+    LOGIN: ("chrony", "rsyslog", "git", "prometheus-node-exporter"),
+}
+#: Kernel arguments by role: IOMMU without translation, cores that wake at once (SFT157, SFT158).
+_ARGUMENTS = {
+    COMPUTE: ("quiet", "iommu=pt", "processor.max_cstate=1", "intel_idle.max_cstate=1", "transparent_hugepage=madvise"),
+    CONTROL: ("quiet",),
+    LOGIN: ("quiet",),
+}
+_ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
+#: Where time comes from until the site names its own.
+_UPSTREAM = ("TIME-SERVER-1", "TIME-SERVER-2")
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    path = assets.root() / "templates" / "provisioning" / name
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def provisioning_documents(
+    inventory: Inventory, tables: Mapping[str, str], *, cluster: str, scheduler: str, architecture: str, gpus: int
+) -> dict[str, File]:
+    """Return the files by path within the folder.
+
+    Args:
+        inventory: of the site.
+        tables: texts of `dhcp-hosts.csv`, `ip-networks.csv` and `cables.csv`.
+        cluster: its name.
+        scheduler: `slurm` or `kubernetes`.
+        architecture: of the hosts' processors, `x86_64` or `arm64`.
+        gpus: of one host.
+    """
+    machines = machines_of(inventory, tables["dhcp-hosts.csv"], scheduler=scheduler)
+    networks = networks_of(tables["ip-networks.csv"])
+    inband, bmc = network_named(networks, IN_BAND), network_named(networks, OUT_OF_BAND)
+    servers = [machine for machine in machines if machine.role != COMPUTE][:2]
+    named = [server.name for server in servers]
+    values = {
+        "cluster": cluster,
+        "machines": machines,
+        "servers": named,
+        "inband": inband,
+        "bmc": bmc,
+        "ethernet": inventory.compute_network == ETHERNET,
+        "slurm": scheduler == "slurm",
+        "first": machines[0].name,
+        "gpus": gpus,
+        "server": named[0],
+        "kernel_arguments": _ARGUMENTS,
+        "architecture": _ARCHITECTURES[architecture],
+        "upstream": _UPSTREAM,
+        "prefix": inband.prefix,
+    }
+    files = {
+        "README.md": render("provisioning", "README.md.j2", **values),
+        "machines.csv": _machines_csv(machines),
+        "warewulf/nodes.conf": render("provisioning", "nodes.conf.j2", **values),
+        "services/chrony.conf": render("provisioning", "chrony.conf.j2", **values),
+        "services/hosts": _hosts(machines),
+        "services/prometheus.yml": render("provisioning", "prometheus.yml.j2", **values),
+        "services/alerts.yml": render("provisioning", "alerts.yml.j2", **values),
+        "firmware.csv": (assets.root() / "templates" / "provisioning" / "firmware.csv").read_text(encoding="utf-8"),
+        "kernel.csv": (assets.root() / "templates" / "provisioning" / "kernel.csv").read_text(encoding="utf-8"),
+    }
+    settings = _table("kernel.csv")
+    for role in ROLES:
+        files[f"cloud-init/{role}.yaml"] = render(
+            "provisioning",
+            "cloud_config.yaml.j2",
+            cluster=cluster,
+            role=role,
+            time_servers=[server.address for server in servers],
+            log_server=named[0],
+            packages=_PACKAGES[role],
+            settings=[row for row in settings if row["role"] == role],
+        )
+    written = {name: text(content) for name, content in files.items()}
+    enlist = text(render("provisioning", "enlist.sh.j2", **values)).content
+    written["maas/enlist.sh"] = File(content=enlist, executable=True)
+    written |= switch_documents(inventory, tables["cables.csv"], networks)
+    return {f"{FOLDER}/{name}": file for name, file in written.items()}
+
+
+def _machines_csv(machines: Sequence[Machine]) -> str:
+    header = ("machine", "role", "mac_address", "address", "bmc_address")
+    return csv_text(header, ((one.name, one.role, "", one.address, one.bmc_address) for one in machines))
+
+
+def _hosts(machines: Sequence[Machine]) -> str:
+    """Return names and addresses as /etc/hosts and dnsmasq read them: of machines, and of their BMCs."""
+    lines = ["# Names of the site: for dnsmasq (addn-hosts) on the servers; NetBox has them too (../netbox)."]
+    lines += [f"{one.address}\t{one.name}" for one in machines if one.address]
+    lines += [f"{one.bmc_address}\t{one.name}-bmc" for one in machines if one.bmc_address]
+    return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""The runbook of a cluster: bringing it up, what to watch, replacing parts, upgrades, growth."""
+
+from clusterwright.catalog.records import System
+from clusterwright.facility.cabling.addresses import capacity
+from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.fabric.counts import FULL_UNITS
+from clusterwright.facility.fabric.node_ports import ETHERNET
+from clusterwright.facility.server_roles import server_roles
+from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.onprem.acceptance import tools_of
+from clusterwright.outputs.templates import render
+from clusterwright.plan.record import Option, Plan
+
+PAGE = "runbook.md"
+
+
+def runbook(plan: Plan, option: Option, design: OnPremDesign, system: System) -> dict[str, File]:
+    """Return the page.
+
+    Args:
+        plan: for names.
+        option: on premises.
+        design: of the site.
+        system: of the nodes.
+    """
+    inventory, fabric = design.inventory, design.fabric
+    hosts = len(inventory.hosts())
+    software = plan.software_of(option.target)
+    roles = server_roles(inventory.servers(), scheduler=option.scheduler)
+    page = render(
+        "provisioning",
+        "runbook.md.j2",
+        cluster=plan.cluster.name,
+        slurm=option.scheduler == "slurm",
+        hosts=hosts,
+        first=inventory.hosts()[0],
+        gpus=inventory.gpus // hosts,
+        tools=tools_of(system.accelerator),
+        nvidia=not system.accelerator.startswith(("mi", "gaudi")),
+        servers=[(role.role, role.servers) for role in roles],
+        ethernet=inventory.compute_network == ETHERNET,
+        rack_scale=inventory.hosts_per_node > 1,
+        spares=design.rules.spares,
+        room=capacity(inventory) - hosts,
+        units=fabric.units,
+        unit=fabric.nodes_per_unit,
+        full=fabric.purchase == FULL_UNITS,
+        slurm_version=None if software is None else software.version("slurm"),
+        driver=None if software is None else software.version("driver"),
+        fabric_manager=None if software is None else software.version("fabricmanager"),
+        lustre=inventory.storage.lustre is not None,
+        tenants=plan.cluster.tenants,
+    )
+    return {PAGE: text(page)}
