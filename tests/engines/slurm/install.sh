@@ -14,7 +14,8 @@ for suite in "${suites[@]}"; do
   trap 'rm -rf "$work"' EXIT
   mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$into/bin" "$into/root"
   : >"$work/status"
-  # The archive that the machine itself uses.
+  # The archive that the machine itself uses. apt, not the shell, expands the field's name.
+  # shellcheck disable=SC2016
   archive="$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -E '/debian/?$' | head -n 1)"
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive $suite main" >"$work/sources.list"
   cat >"$work/apt.conf" <<CONF
