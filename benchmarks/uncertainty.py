@@ -12,7 +12,7 @@ from clusterwright.catalog.load import load
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
-from clusterwright.tco.chance.drawing import drawn
+from clusterwright.tco.chance.drawing import simulate
 from clusterwright.tco.chance.price_paths import PathDraws, PathRule, market_histories
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.ledger.engine import Ledger
@@ -65,7 +65,7 @@ paths = PathDraws(
 )
 ends = paths.end_levels()[ACCELERATOR]
 columns = latin_hypercube(inputs, DRAWS, rent_levels=dict.fromkeys(keys[:OWNED], ends))
-found = drawn(ledger, columns, taxes=Taxes(tax_rate=0.21, depreciation=(0.2,) * 5), paths=paths, breakevens=True)
+found = simulate(ledger, columns, taxes=Taxes(tax_rate=0.21, depreciation=(0.2,) * 5), paths=paths, breakevens=True)
 taken, at_work = time.perf_counter() - started, time.process_time() - at_work
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 print(

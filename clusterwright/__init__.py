@@ -1,11 +1,11 @@
-"""Clusterwright: one blueprint of an AI workload in, the cluster, its code, its documents and its cost out.
+"""Clusterwright: size, price and build the cluster of an AI workload from one YAML blueprint.
 
     import clusterwright as cw
 
     result = cw.plan("blueprint.yaml")
     result.compare().table("ranking")
 
-docs/python.md has a longer example. Names are loaded when they are first used.
+docs/python.md has a longer example. Each name is imported when it is first used.
 """
 
 import sys
@@ -62,7 +62,7 @@ __all__ = [
     "sweep",
     "validate",
 ]
-#: Packages that have the name of a function of the interface, and are called like it.
+#: Packages that share their name with a function of the interface and are made callable as that function.
 _CALLED = ("diff", "plan", "sweep")
 
 

@@ -1,4 +1,4 @@
-"""Where the data folders (blueprints, catalog, pricing, stacks, tco, templates) lie."""
+"""Location of the data folders: blueprints, catalog, pricing, stacks, tco, templates."""
 
 from functools import cache
 from pathlib import Path
@@ -10,13 +10,13 @@ _PACKAGE = Path(__file__).resolve().parent
 
 @cache
 def root() -> Path:
-    """Return the folder that holds the data folders.
+    """Return the parent of the data folders.
 
     Returns:
         The bundled copy inside an installed wheel, else the checkout next to the package.
 
     Raises:
-        ClusterwrightError: neither place exists; the installation is broken.
+        ClusterwrightError: neither folder exists; the installation is broken.
     """
     bundled = _PACKAGE / "_assets"
     if bundled.is_dir():

@@ -1,6 +1,6 @@
-"""What tells the clouds apart in small: names, places and units, as data. Programs differ in `stacks/`.
+"""Small differences between the clouds as data: names, zones and units. Their programs are in `stacks/`.
 
-A comparison with a provider's name anywhere else is a branch that a fourth cloud would have to find
+A comparison with a provider's name anywhere else is a branch that whoever adds a fourth cloud would have to find
 (`tests/test_clouds_are_data.py`).
 """
 
@@ -14,22 +14,22 @@ _GIB_PER_TIB = 1024
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cloud:
-    """A provider as the package has to know it.
+    """Properties of one provider that differ between clouds.
 
     Attributes:
-        id: as in blueprints.
-        zone: pattern of a zone's full name, with the place of the region's name as `{region}`.
-        zone_name: how a zone is written, of its region and its own part.
-        zone_key: key of the zone in the configuration of its projects.
-        zones_are_listed: lists of instance types name zones, which are the same in every account.
-        zone_has_region: a zone's name begins with its region's.
-        service_range: the range of Kubernetes services can be chosen.
-        storage_in_tib: file systems are asked for in TiB, not in GiB.
-        labels_in_lower_case: labels have no capital letters and few signs.
-        lists_are_partial: lists of where types are offered leave whole regions out (governments, China), so that a list
-            says nothing of a region that it does not have.
-        kubernetes_has_images: managed Kubernetes chooses the nodes' image by its own version.
-        roce_library: what tables of software call RoCE here, where a provider may have a collective library of its own.
+        id: name of the provider in blueprints.
+        zone: regular expression of a zone's full name, with `{region}` in place of the region's name.
+        zone_name: format of a zone's name, from `{region}` and the zone's own suffix `{last}`.
+        zone_key: key of the zone in the configuration of generated projects.
+        zones_are_listed: whether lists of instance types name zones, which are the same in every account.
+        zone_has_region: whether a zone's name begins with the name of its region.
+        service_range: whether the address range of Kubernetes services can be chosen.
+        storage_in_tib: whether file systems are requested in TiB instead of GiB.
+        labels_in_lower_case: whether labels allow no capital letters and few special characters.
+        lists_are_partial: whether lists of the regions that offer a type omit whole regions (government, China), so
+            that a region's absence from a list proves nothing.
+        kubernetes_has_images: whether managed Kubernetes chooses the nodes' image by its own version.
+        roce_library: name of RoCE in the software tables, since a provider may have its own collective library.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Cloud:
     roce_library: str = "roce"
 
     def fits_region(self, zone: str, region: str) -> bool:
-        """Tell whether a zone's name is one of a region.
+        """Return whether a zone's name belongs to a region.
 
         >>> CLOUDS["gcp"].fits_region("us-central1-a", "us-central1"), CLOUDS["azure"].fits_region("4", "eastus")
         (True, False)
@@ -54,11 +54,11 @@ class Cloud:
         return re.fullmatch(self.zone.format(region=re.escape(region)), zone) is not None
 
     def zone_of(self, region: str, last: str) -> str:
-        """Return a zone as users write it, of its region and what tells it from the region's others."""
+        """Return the name of a zone as users write it, from its region and its own suffix."""
         return self.zone_name.format(region=region, last=last)
 
     def region_of(self, place: str) -> str:
-        """Return the region of a place that is one, or a zone where lists name zones.
+        """Return the region of a place, which is a region or, where lists name zones, a zone.
 
         >>> CLOUDS["gcp"].region_of("us-central1-a"), CLOUDS["aws"].region_of("us-east-1")
         ('us-central1', 'us-east-1')
@@ -67,7 +67,7 @@ class Cloud:
         return head if self.zones_are_listed and len(tail) == 1 else place
 
     def capacity_text(self, capacity_gib: float) -> str:
-        """Return the capacity of a file system in the unit that the provider takes."""
+        """Return the capacity of a file system as text in the provider's unit."""
         return f"{capacity_gib / _GIB_PER_TIB:,.10g} TiB" if self.storage_in_tib else f"{capacity_gib:,.10g} GiB"
 
 
@@ -103,5 +103,5 @@ CLOUDS: Mapping[str, Cloud] = MappingProxyType(
 
 
 def has_service_range(target: str) -> bool:
-    """Return whether the range of Kubernetes services can be chosen on a target, which may be no cloud."""
+    """Return whether the range of Kubernetes services can be chosen on a target; False where it is no cloud."""
     return target in CLOUDS and CLOUDS[target].service_range

@@ -1,11 +1,11 @@
-"""Errors that people read, and the exit codes they lead to.
+"""Errors that people read, and their exit codes.
 
-- `ClusterwrightError`: base, a message and what to do about it
-- `InputError`: bad input or usage (exit 2); `UnitError`, a quantity that cannot be read, is one and also a ValueError,
-  so that schemas collect it
+- `ClusterwrightError`: base class, with a message and advice on what to do
+- `InputError`: bad input or usage (exit 2); its subclass `UnitError`, for a quantity that cannot be parsed, is also a
+  ValueError so that schemas collect it
 - `RuleError`: valid input, but a rule failed (exit 1)
-- `MissingFactError`: a fact or a price is missing or too old, and there is no answer without it (exit 3); a plan of
-  which a price is missing says `unknown` and names it (exit 0)
+- `MissingFactError`: a fact or a price is missing or too old, and there is no answer without it (exit 3); a plan with
+  a missing price prints `unknown` and names the price (exit 0)
 """
 
 import re
@@ -17,34 +17,37 @@ EXIT_BAD_INPUT = 2
 EXIT_FACT_MISSING = 3
 EXIT_BUG = 70
 
-#: Longer words, and longer lines, of what people read are cut in their middle: others' values are in them.
-_MOST_OF_WORD, _MOST_OF_LINE = 300, 10_000
-_LONG = tuple(re.compile(text) for text in (rf"\S{{{_MOST_OF_WORD + 1},}}", rf"[^\n]{{{_MOST_OF_LINE + 1},}}"))
-_KEPT_BEFORE, _KEPT_AFTER = 60, 20
+#: Characters of a word and of a line in a message. Longer ones are cut in the middle, because messages quote values
+#: that come from users and servers and may have any length.
+_MAX_WORD, _MAX_LINE = 300, 10_000
+_OVERLONG = tuple(re.compile(text) for text in (rf"\S{{{_MAX_WORD + 1},}}", rf"[^\n]{{{_MAX_LINE + 1},}}"))
+_HEAD, _TAIL = 60, 20
 
 
 def shortened(text: str) -> str:
-    """Return a message with each overlong value in it cut in its middle.
+    """Return a message with every overlong value cut in the middle.
 
     >>> shortened("7" + "9" * 5000)[59:]
     '9… (4,921 characters) …99999999999999999999'
     """
 
-    def cut(found: re.Match[str]) -> str:
-        left_out = len(found[0]) - _KEPT_BEFORE - _KEPT_AFTER
-        return f"{found[0][:_KEPT_BEFORE]}… ({left_out:,} characters) …{found[0][-_KEPT_AFTER:]}"
+    def cut(match: re.Match[str]) -> str:
+        omitted = len(match[0]) - _HEAD - _TAIL
+        return f"{match[0][:_HEAD]}… ({omitted:,} characters) …{match[0][-_TAIL:]}"
 
-    # Words first, so that the line around one of them stays.
-    for pattern in _LONG:
+    # Words are cut first, so that the line around an overlong word is kept.
+    for pattern in _OVERLONG:
         text = pattern.sub(cut, text)
     return text
 
 
 class ClusterwrightError(Exception):
-    """An error with a message for people and, where there is one, the way out.
+    """An error with a message for people and, where there is one, advice on what to do.
 
     Attributes:
-        path: blueprint path of what is wrong, for example `("workload", "model")`; empty if it is not known.
+        message: what is wrong.
+        help: advice on what to do, or None.
+        path: blueprint path of the wrong value, for example `("workload", "model")`; empty if it is not known.
     """
 
     exit_code = EXIT_BUG
@@ -63,30 +66,30 @@ class ClusterwrightError(Exception):
 
 
 class InputError(ClusterwrightError):
-    """The user's input cannot be used as it is."""
+    """Unusable input of the user."""
 
     exit_code = EXIT_BAD_INPUT
 
 
 class UnitError(InputError, ValueError):
-    """A quantity's number or unit cannot be read."""
+    """A quantity whose number or unit cannot be parsed."""
 
 
 class MissingFactError(ClusterwrightError):
-    """A fact or a price that the answer needs is missing or too old."""
+    """A fact or a price that the answer needs and that is missing or too old."""
 
     exit_code = EXIT_FACT_MISSING
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """A rule that failed: a stable id, where in the blueprint, what is wrong, and what to do.
+    """A failed rule: its stable id, its place in the blueprint, what is wrong, and what to do.
 
     Attributes:
         id: stable rule id, for example `MEM001`.
-        path: blueprint path the rule speaks of, for example `("goals", "finish_within")`; empty if none.
+        path: blueprint path that the rule is about, for example `("goals", "finish_within")`; empty if none.
         message: what is wrong, with the numbers.
-        help: what would make it right.
+        help: advice on how to correct it.
     """
 
     id: str
@@ -96,7 +99,7 @@ class Finding:
 
 
 class RuleError(ClusterwrightError):
-    """The blueprint is valid, but one or more rules failed."""
+    """Failed rules of a valid blueprint."""
 
     exit_code = EXIT_RULE_FAILED
 

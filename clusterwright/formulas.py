@@ -1,7 +1,7 @@
 """Formulas with a name, an equation and a source: the function that sizes is the function that explains.
 
-A marked function is called as any other. Recording it keeps equation, inputs and result of one call, so that an
-explanation prints what was calculated instead of calculating it a second time.
+A function marked as a formula is called like any other. Recording it keeps the equation, the inputs and the result of
+one call, so that an explanation prints what was calculated instead of calculating it a second time.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One argument of a formula in words.
+    """Description of one argument of a formula.
 
     Attributes:
-        words: its name in the equation.
-        digits: format of its value, in Python's notation.
-        unit: behind the value where it is listed.
-        scale: by which the value is multiplied before it is written, such as 1e3 for milliseconds.
+        words: name of the argument in the equation.
+        digits: Python format specification of its value.
+        unit: unit written after the value in a list of inputs.
+        scale: factor applied to the value before it is written, such as 1e3 for milliseconds.
     """
 
     words: str
@@ -31,7 +31,7 @@ class Term:
     scale: float = 1.0
 
     def number(self, value: float) -> str:
-        """Return a value as the equation holds it."""
+        """Return a value as the equation shows it."""
         return format(value * self.scale, self.digits)
 
     def text(self, value: float) -> str:
@@ -48,8 +48,10 @@ class Recorded:
     """One call of a formula.
 
     Attributes:
-        name, equation, source: of the formula.
-        terms: of its inputs; inputs: values by argument; result: what the function returned.
+        name, equation, source: those of the formula.
+        terms: descriptions of the arguments, by argument.
+        inputs: values of the arguments, by argument.
+        result: value that the function returned.
     """
 
     name: str
@@ -70,7 +72,7 @@ class Recorded:
         return self.equation.format_map({name: self.number(name) for name in self.terms})
 
     def number(self, argument: str) -> str:
-        """Return the value of an argument as the equation holds it."""
+        """Return the value of an argument as the equation shows it."""
         return self.terms[argument].number(self.inputs[argument])
 
     def text(self, argument: str) -> str:
@@ -82,11 +84,11 @@ class Formula(Generic[P, R]):
     """A function with its equation.
 
     Attributes:
-        name: of the function.
-        equation: over its arguments in braces, with ×, /, +, -, ^, √(), exp() and max().
-        source: document behind it.
-        terms: of its arguments.
-        function: itself, of numbers or columns.
+        name: name of the function.
+        equation: text with the arguments in braces, and with ×, /, +, -, ^, √(), exp() and max().
+        source: document that the equation comes from.
+        terms: descriptions of the arguments, by argument.
+        function: the marked function, of numbers or columns.
     """
 
     def __init__(self, function: Callable[P, R], *, equation: str, source: str, terms: Mapping[str, Term]) -> None:
@@ -104,11 +106,11 @@ class Formula(Generic[P, R]):
         return _in_words(self.equation, self.terms)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return what the function returns."""
+        """Call the function and return its result."""
         return self.function(*args, **kwargs)
 
     def record(self, *args: P.args, **kwargs: P.kwargs) -> Recorded:
-        """Return a call of the function with keyword arguments that are numbers, and its result."""
+        """Call the function with keyword arguments that are numbers; return the call with its result."""
         result: Any = self.function(*args, **kwargs)
         inputs = {name: float(np.asarray(kwargs[name])) for name in self.terms}
         return Recorded(
@@ -125,12 +127,13 @@ def formula(equation: str, *, source: str, **terms: Term) -> Callable[[Callable[
     """Mark a function of keyword arguments as a formula.
 
     Args:
-        equation: its arguments in braces.
-        source: document behind it.
-        terms: words of each argument; none may be left out.
+        equation: text with the arguments in braces.
+        source: document that the equation comes from.
+        terms: description of every argument.
 
     Raises:
-        ValueError: equation and terms do not name the same arguments.
+        ValueError: the equation does not use an argument that `terms` describes.
+        KeyError: the equation uses an argument that `terms` does not describe.
 
     >>> @formula("{distance} / {time}", source="definition", distance=Term("metres"), time=Term("seconds"))
     ... def speed(*, distance: float, time: float) -> float:

@@ -1,6 +1,7 @@
-"""Reading files that a user names: regular ones, whole, up to a size that is checked first.
+"""Reading of files that a user names: regular files only, as a whole, up to a size that is checked first.
 
-A device would never end, a pipe never open, and a large file fill the memory before its content is looked at.
+Reading a device would never end, opening a pipe would wait forever, and a large file would fill the memory before its
+content is checked.
 """
 
 import io
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 _KB = 1000
 _MB = 1000 * _KB
-#: Of a workbook: the cost workbook of the shipped blueprint has 0.2 MB, 1.3 MB unpacked in 42 parts. openpyxl reads
-#: about 2 MB/s.
+#: Limits of a workbook. The cost workbook of the shipped blueprint has 0.2 MB, 1.3 MB unpacked in 42 parts, and
+#: openpyxl reads about 2 MB/s, so that a workbook at the limit takes seconds.
 _WORKBOOK_BYTES, _UNPACKED_BYTES, _MEMBERS = 10 * _MB, 10 * _MB, 500
 _ROWS, _COLUMNS = 100_000, 1_000
 
@@ -27,39 +28,39 @@ def read_bytes(path: Path, *, most_bytes: int, what: str, advice: str) -> bytes:
     """Return the content of a file.
 
     Args:
-        path: of the file.
-        most_bytes: of a file of this kind.
-        what: it should be, with its article, for messages: "a blueprint".
-        advice: what to do about a file that cannot be used.
+        path: file to read.
+        most_bytes: largest size of a file of this kind.
+        what: kind of the file with its article, for messages: "a blueprint".
+        advice: help text of the errors.
 
     Raises:
         InputError: there is no such file, it cannot be read, is not a regular file, or is too large.
     """
     try:
-        # Not blocking, because a pipe of that name would never be opened otherwise.
+        # Opening without O_NONBLOCK would wait forever if the path is a pipe.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
-            about = os.fstat(stream.fileno())
-            if not stat.S_ISREG(about.st_mode):
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise InputError(f"{path} is not a regular file", help=advice)
-            # Files of /proc say that they are empty, so what is read counts too.
-            content = stream.read(most_bytes + 1) if about.st_size <= most_bytes else b""
+            # Files in /proc report a size of 0, so the length of the content is checked too.
+            content = stream.read(most_bytes + 1) if status.st_size <= most_bytes else b""
     except FileNotFoundError:
         raise InputError(f"there is no file {path}", help=advice) from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder, not {what}", help=advice) from None
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise InputError(f"{str(path)!r} cannot be read: {said}", help=advice) from None
-    if max(len(content), about.st_size) > most_bytes:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)!r} cannot be read: {reason}", help=advice) from None
+    if max(len(content), status.st_size) > most_bytes:
         raise InputError(f"{path} is larger than {_size(most_bytes)}, so it is not {what}", help=advice)
     return content
 
 
 def read_text(path: Path, *, most_bytes: int, what: str, advice: str) -> str:
-    """Return the text of a UTF-8 file, without a byte order mark; parameters and errors as in `read_bytes`.
+    """Return the text of a UTF-8 file without its byte order mark; parameters as in `read_bytes`.
 
     Raises:
-        InputError: it is not UTF-8 too.
+        InputError: as in `read_bytes`, or the file is not UTF-8.
     """
     try:
         return read_bytes(path, most_bytes=most_bytes, what=what, advice=advice).decode("utf-8-sig")
@@ -68,20 +69,20 @@ def read_text(path: Path, *, most_bytes: int, what: str, advice: str) -> str:
 
 
 def read_workbook(path: Path, *, what: str, advice: str, values: bool = False) -> "Workbook":
-    """Return a workbook, whose sheets are no larger than what people work with.
+    """Return a workbook after checking its unpacked size and the extent of its sheets.
 
-    A small file can unpack to more than fits into memory, and one cell in the last row makes a sheet of a million.
+    A small file can unpack to more than fits into memory, and one cell in the last row makes a sheet of a million rows.
 
     Args:
-        path: of the XLSX file.
-        what: it should be, with its article.
-        advice: what to do about one that cannot be used.
-        values: the results that formulas had when the file was saved, instead of the formulas.
+        path: XLSX file.
+        what: kind of the workbook with its article, for messages.
+        advice: help text of the errors.
+        values: whether to read the results saved with the file in place of the formulas.
 
     Raises:
         InputError: the file cannot be read, is no workbook, or is too large.
     """
-    import openpyxl  # noqa: PLC0415 - only where a workbook is read
+    import openpyxl  # noqa: PLC0415 - only commands that read a workbook pay for it
 
     content = io.BytesIO(read_bytes(path, most_bytes=_WORKBOOK_BYTES, what=what, advice=advice))
     try:
@@ -98,7 +99,7 @@ def read_workbook(path: Path, *, what: str, advice: str, values: bool = False) -
         if sheet.max_row > _ROWS or sheet.max_column > _COLUMNS:
             raise InputError(
                 f"{path.name}: the sheet {sheet.title!r} reaches to row {sheet.max_row:,}, column {sheet.max_column:,}",
-                help=f"delete what stands beyond row {_ROWS:,} and column {_COLUMNS:,}; {advice}",
+                help=f"delete everything beyond row {_ROWS:,} and column {_COLUMNS:,}; {advice}",
             )
     return book
 

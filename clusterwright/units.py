@@ -1,4 +1,4 @@
-"""Quantities as people write them, parsed once at the edge into SI floats, and printed back.
+"""Quantities as people write them: parsed once, at the edge, into SI floats, and printed back.
 
 Decimal prefixes are powers of 1,000 (`GB` is 1e9 bytes); binary ones are powers of 1,024 (`GiB` is 2**30 bytes).
 The two are never mixed. Units are case-sensitive where case carries meaning (`Gb/s` is bits, `GB/s` is bytes).
@@ -25,9 +25,11 @@ class Kind:
     """A kind of quantity.
 
     Attributes:
-        base: unit that values are kept in.
-        factors: every unit that people may write, with its factor.
-        usual: the units to name in a message, all if empty.
+        name: name in messages.
+        base: unit of the parsed values.
+        factors: every accepted unit with its factor to the base unit.
+        example: a valid quantity, for messages.
+        usual: units to list in a message; empty lists all.
     """
 
     name: str
@@ -119,7 +121,7 @@ MONEY = Kind(
 )
 AIRFLOW = Kind(name="airflow", base="CFM", factors={"CFM": 1.0}, example="1105 CFM")
 
-#: Every kind, by the unit its values are kept in; the catalogue's loader looks a field's kind up by its suffix.
+#: Every kind of quantity; the catalogue's loader finds the kind of a field by the suffix of its name.
 KINDS = (
     COUNT,
     FRACTION,
@@ -148,15 +150,15 @@ def parse(text: str | float, kind: Kind) -> float:
     """Read a quantity such as `30 days` or `400 Gb/s`.
 
     Args:
-        text: a number and a unit of `kind`; a bare number is accepted only where the kind has a bare unit (counts,
+        text: a number and a unit of `kind`; a bare number is accepted only where the kind has an empty unit (counts,
             fractions).
-        kind: what the quantity is.
+        kind: kind of the quantity.
 
     Returns:
         The value in `kind.base`.
 
     Raises:
-        UnitError: no number, an unknown unit, or a unit of another kind; the message names the units that fit.
+        UnitError: no number, an unknown unit, or a unit of another kind; the message names the accepted units.
     """
     match = _QUANTITY.match(str(text))
     if match is None:
@@ -191,7 +193,7 @@ def _wrong_unit(text: str, unit: str, kind: Kind) -> str:
 
 
 def pattern(kind: Kind) -> str:
-    """Return a regular expression (ECMA 262, as JSON Schema wants) that accepts the texts `parse` accepts."""
+    """Return a regular expression (ECMA 262, the dialect of JSON Schema) that accepts what `parse` accepts."""
     units = "|".join(
         re.escape(name).replace(r"\/", "/") for name in sorted(kind.factors, key=len, reverse=True) if name
     )
@@ -200,12 +202,12 @@ def pattern(kind: Kind) -> str:
 
 
 def text(value: float | None, kind: Kind, *, digits: int = 3) -> str:
-    """Print a value of a kind with the largest prefix that keeps it at or above one; unknown prints as `unknown`.
+    """Return a value as text, with the largest prefix that keeps it at or above one; `unknown` for None.
 
     Args:
-        value: in `kind.base`, or None.
-        kind: what the value is.
-        digits: significant digits.
+        value: value in `kind.base`, or None.
+        kind: kind of the quantity.
+        digits: number of significant digits.
     """
     if value is None:
         return "unknown"
@@ -217,12 +219,12 @@ def text(value: float | None, kind: Kind, *, digits: int = 3) -> str:
 
 
 def percent(share: float | None, *, digits: int | None = 0, signed: bool = False) -> str:
-    """Return a share (0 to 1) as percent with a space before the sign, as SI has it; `unknown` for None.
+    """Return a share (0 to 1) as percent with a space before the sign, as in SI; `unknown` for None.
 
     Args:
-        share: of anything.
-        digits: after the point; None for those that it has, four at most.
-        signed: with a plus sign where it is above 0.
+        share: fraction of the whole.
+        digits: digits after the point; None for at most four significant digits.
+        signed: whether a positive share has a plus sign.
 
     >>> percent(0.414), percent(-0.0125, digits=1, signed=True), percent(12.5), percent(None)
     ('41 %', '-1.2 %', '1,250 %', 'unknown')
@@ -251,10 +253,10 @@ def _significant(value: float, digits: int) -> str:
 
 
 def day_of(text: str) -> dt.date:
-    """Return the day that a text names.
+    """Return the date that an ISO 8601 text names.
 
     Raises:
-        InputError: it is none.
+        InputError: the text is not a date.
     """
     try:
         return dt.date.fromisoformat(text)

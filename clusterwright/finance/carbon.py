@@ -220,7 +220,7 @@ def _hours(ledger: Ledger) -> float:
 
 def _worked(ledger: Ledger, cost: CandidateCost) -> float:
     """Return the share of the hours of the horizon that one cluster works; above 1 where the work outgrows it."""
-    return cost.busy_fraction * ledger.economics.pace.mean_work(ledger.economics.horizon_months)
+    return cost.busy_fraction * ledger.economics.growth.mean_work(ledger.economics.horizon_months)
 
 
 def _rented_kwh(ledger: Ledger, cost: CandidateCost, option: _Place) -> float | None:

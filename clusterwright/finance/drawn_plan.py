@@ -12,7 +12,7 @@ from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
 from clusterwright.tco.chance.distributions import OptionBand, UncertainInput
-from clusterwright.tco.chance.drawing import Drawn, drawn
+from clusterwright.tco.chance.drawing import Drawn, simulate
 from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule, market_histories
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.ledger.engine import Ledger
@@ -134,7 +134,7 @@ def drawn_plan(
     if not markets:
         columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale)
         used = PricePaths(source="band", reason=reason, resale_correlation=resale)
-        return DrawnPlan(inputs=inputs, price_paths=used, drawn=drawn(ledger, columns, taxes=taxes, breakevens=True))
+        return DrawnPlan(inputs=inputs, price_paths=used, drawn=simulate(ledger, columns, taxes=taxes, breakevens=True))
     path = PathRule(block_months=max(1, round(rule.block / _MONTH_S)), drift=rule.drift, resale_correlation=resale)
     paths = PathDraws(
         markets=markets,
@@ -155,7 +155,7 @@ def drawn_plan(
     return DrawnPlan(
         inputs=inputs,
         price_paths=_summary(markets, path, mean),
-        drawn=drawn(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
+        drawn=simulate(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
     )
 
 
@@ -312,6 +312,6 @@ def _of_market(name: str, history: MarketHistory, mean: "Column") -> MarketPath:
 def savings(ledger: Ledger, draws: "Mapping[str, Column]", owned_key: str, rented_key: str) -> list[float]:
     """Return what one option saves against another in each of a few chosen draws, in their order, before tax."""
     usd: dict[int, dict[str, float]] = {}
-    for cost in drawn(ledger, draws).costs:
+    for cost in simulate(ledger, draws).costs:
         usd.setdefault(cost.number, {})[cost.key] = cost.npv_usd
     return [row[rented_key] - row[owned_key] for _, row in sorted(usd.items())]

@@ -37,7 +37,7 @@ from clusterwright.plan.facts import Facts
 from clusterwright.plan.findings.price_evidence import old_prices
 from clusterwright.plan.findings.slices import slice_warnings
 from clusterwright.plan.findings.tenants import tenant_warnings
-from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
+from clusterwright.plan.owned.cost import growth_of, parameters_of, resale_of
 from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkloadSummary
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
@@ -327,7 +327,7 @@ def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
             horizon_months=horizon_months,
             power_price_given=blueprint.site.power_price is not None,
         ),
-        pace=pace_of(blueprint.tco),
+        growth=growth_of(blueprint.tco),
         resale=resale_of(blueprint.tco),
     )
 

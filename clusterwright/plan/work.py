@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
-from clusterwright.plan.owned.cost import pace_of
+from clusterwright.plan.owned.cost import growth_of
 from clusterwright.plan.record import Option, Plan, WorkUnit
 from clusterwright.plan.text.words import amount_text, on_target
 from clusterwright.tco.terms.records import Candidate, Economics
@@ -25,7 +25,7 @@ def reference(candidates: Sequence[Candidate]) -> Candidate:
 
 def growth_factor(economics: Economics) -> float:
     """Return the mean work of a month of the horizon over that of its first year."""
-    return economics.pace.mean_work(economics.horizon_months)
+    return economics.growth.mean_work(economics.horizon_months)
 
 
 def with_reference(economics: Economics, candidates: Sequence[Candidate]) -> Economics:
@@ -51,7 +51,7 @@ def owned_hours_suffice(blueprint: Blueprint, calendar_days: float) -> bool:
 def _most_runs(blueprint: Blueprint, calendar_days: float) -> float:
     section = blueprint.economics
     months = section.horizon / (HOURS_PER_MONTH * SECONDS_PER_HOUR)
-    growth = pace_of(blueprint.tco).mean_work(months)
+    growth = growth_of(blueprint.tco).mean_work(months)
     return months * section.hours_per_month / (calendar_days * _HOURS_A_DAY) * growth
 
 

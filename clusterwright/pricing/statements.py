@@ -85,7 +85,7 @@ def in_memory() -> "DuckDBPyConnection":
     return connection
 
 
-def of_its_own() -> "DuckDBPyConnection":
+def private_connection() -> "DuckDBPyConnection":
     """Return a connection for temporary tables, which it alone sees, in the one database in memory of this process.
 
     It opens at once, where a database takes 20 ms; each connection is good for one answer.

@@ -1,1 +1,1 @@
-"""From a priced bill to cash flows and metrics; runs the SQL of `tco/`."""
+"""Cash flows and cost metrics of priced bills; runs the SQL of `tco/`."""

@@ -1,7 +1,8 @@
-"""What a run costs on clusters that are rented on demand: the cash flow of `tco/sql` in closed form, for many at once.
+"""Cost of a run on clusters rented on demand: the cash flow of `tco/sql` in closed form, for many clusters at once.
 
-Without commitments, contracts, charges and support every line is paid for the hours of the run, so that the months of
-the horizon, its growth and its utilisation cancel out: USD = sum of quantity x USD per unit and hour x hours of a run.
+Without commitments, contracts, charges and support plans every line is paid for the hours of the run, so that the
+months of the horizon, its growth and its utilisation cancel out: USD = sum of quantity x USD per unit and hour x hours
+of a run.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from clusterwright.tco.terms.records import Candidate, Economics, MissingPrice, 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunCost:
-    """What one run costs, with the fields of `CandidateCost` of that name; USD are None where a price is unknown."""
+    """Cost of one run, with fields as in `CandidateCost`; amounts are None where a price is unknown."""
 
     run_usd: float | None
     run_usd_low: float | None
@@ -29,15 +30,15 @@ class RunCost:
 
 
 def run_costs(candidates: Sequence[Candidate], economics: Economics, book: PriceBook) -> tuple[RunCost, ...]:
-    """Return what a run costs on each candidate, in order, as `engine.cost` does.
+    """Return the cost of a run on each candidate, in order; the results equal those of `engine.cost`.
 
     Args:
-        candidates: rented, each line by the hour or the month, with nothing beside the bill.
-        economics: day and overrides of prices, hours of a month.
+        candidates: rented candidates with hourly or monthly lines and no costs besides the bill.
+        economics: source of the prices' day and overrides, and of the hours per month.
         book: documented prices.
 
     Raises:
-        InputError: a candidate is bought, committed, or pays for more than its bill.
+        InputError: a candidate is bought or committed, or has costs besides its bill.
     """
     for candidate in candidates:
         if (
@@ -49,7 +50,7 @@ def run_costs(candidates: Sequence[Candidate], economics: Economics, book: Price
             or candidate.surcharges
             or any(line.charge == "once" for line in candidate.bill.lines)
         ):
-            raise InputError(f"{candidate.key} is not rented on demand alone", help="count its cash flow: engine.cost")
+            raise InputError(f"{candidate.key} is not rented on demand alone", help="use engine.cost for its cash flow")
     priced = price_lines(candidates, economics, book, assumptions(), economics.as_of or book.newest_day)
     return tuple(
         _run_cost(candidate, lines, economics.hours_per_month)

@@ -1,4 +1,4 @@
-"""Tables as Parquet files. Here because DuckDB, which writes them, runs in `pricing` and `tco` alone."""
+"""Writing of tables as Parquet files. It is here because only `pricing` and `tco` may use DuckDB, which writes them."""
 
 import csv
 import tempfile
@@ -16,11 +16,11 @@ SWEPT_POINT = "tco/sql/swept_point.sql"
 
 
 def write_swept_points(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write a sweep's rows, compressed with zstd; the file appears whole or not at all.
+    """Write the rows of a sweep, compressed with zstd. The file is replaced only after it is complete.
 
     Args:
-        rows: with the columns of `tco/sql/swept_point.sql`; `varied_paths` and `varied_values` become one map.
-        path: of the file; one that exists is replaced.
+        rows: rows with the columns of `tco/sql/swept_point.sql`; `varied_paths` and `varied_values` become one map.
+        path: file to write; an existing one is replaced.
 
     Raises:
         InputError: the file cannot be written.
@@ -31,12 +31,12 @@ def write_swept_points(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def write_typed_rows(rows: Sequence[Mapping[str, str]], types: Mapping[str, str], path: Path) -> None:
-    """Write rows of texts as columns of DuckDB's types, compressed with zstd; an empty text is null.
+    """Write rows of texts as typed columns, compressed with zstd; an empty text becomes null.
 
     Args:
         rows: texts by column.
-        types: DuckDB's type of every column, in order; names and types are our own, never a user's.
-        path: of the file; one that exists is replaced.
+        types: DuckDB type of every column, in order; names and types are our own, never a user's.
+        path: file to write; an existing one is replaced.
 
     Raises:
         InputError: the file cannot be written.
@@ -45,13 +45,13 @@ def write_typed_rows(rows: Sequence[Mapping[str, str]], types: Mapping[str, str]
     connection.execute("set timezone = 'UTC'")
     casts = ", ".join(f'cast(nullif("{name}", \'\') as {kind}) as "{name}"' for name, kind in types.items())
     with tempfile.TemporaryDirectory() as folder:
-        texts = Path(folder) / "rows.csv"  # read back, since DuckDB takes seconds for thousands of wide Python rows
+        texts = Path(folder) / "rows.csv"  # DuckDB takes seconds to insert thousands of wide Python rows
         with texts.open("w", encoding="utf-8", newline="") as lines:
             writer = csv.writer(lines, quoting=csv.QUOTE_ALL)
             writer.writerow(types)
             writer.writerows([row[name] for name in types] for row in rows)
         connection.execute(
-            f"create table typed_row as select {casts} from "  # noqa: S608 - names and types of our own tables
+            f"create table typed_row as select {casts} from "  # noqa: S608 - names and types are our own
             "read_csv($texts, header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"')",
             {"texts": str(texts)},
         )
@@ -59,7 +59,7 @@ def write_typed_rows(rows: Sequence[Mapping[str, str]], types: Mapping[str, str]
 
 
 def _write(connection: "DuckDBPyConnection", table: str, path: Path) -> None:
-    import duckdb  # noqa: PLC0415 - 0.2 s that only commands with tables pay
+    import duckdb  # noqa: PLC0415 - takes 0.2 s, and only commands with tables need it
 
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:

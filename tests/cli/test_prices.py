@@ -207,7 +207,7 @@ def test_breakeven(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("breakeven", "--purchase", "1000"), 2, "belongs to one server"),
+        (("breakeven", "--purchase", "1000"), 2, "applies to one server"),
         (("breakeven", "h100", "--utilisation", "1.5"), 2, "a utilisation of 1.5 is impossible"),
         (("breakeven", "h100", "--utilisation", "nan"), 2, "a utilisation of nan is impossible"),
         (("breakeven", "h100", "--pue", "0.5"), 2, "pue = 0.5 is impossible"),

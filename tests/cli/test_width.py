@@ -103,7 +103,7 @@ def test_answers_with_contracts_taxes_and_much_hardware_fit(
         assert too_wide(ended.out.partition("  Next")[0], width) == []
     if name == "contracts":
         words = " ".join(ended.out.split())
-        assert "the money is not back within 48 months; renting costs less even at full utilisation" in words
+        assert "the purchase is not paid back within 48 months; renting costs less even at full utilisation" in words
         assert "CoreWeave, spot; RunPod community, on demand; Hyperstack, on demand" in words
 
 

@@ -107,7 +107,7 @@ def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str
         ("{gpus: 0, monthly: {gpu: 1}}", "greater than 0"),
         ("{monthly: {gpu: -1}}", "greater than or equal to 0"),
         ("{purchase: {usd: 1, capital_charge_per_year: 8 %}, levelised: {years: 5}}", "keep one"),
-        ("{purchase: {usd: 1}, depreciation: {method: macrs_6}}", "there is no depreciation 'macrs_6'"),
+        ("{purchase: {usd: 1}, depreciation: {method: macrs_6}}", "there is no depreciation method 'macrs_6'"),
         ("{purchase: {usd: 1}, levelised: {tax_rate: 100 %}}", "less than 1"),
         ("{monthly: {gpu: 1}, loan: {rate_per_year: 5 %, months: 12}}", "need a purchase"),
         ("{monthly: {gpu: 1}, support: {fracton: 5 %}}", "did you mean 'fraction'?"),

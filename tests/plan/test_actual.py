@@ -247,8 +247,8 @@ def test_currencies(billed: Callable[..., Comparison]) -> None:
         ({"ChargePeriodEnd": "infinity"}, "not of this century"),
         ({"ChargePeriodStart": "0026-11-01T00:00:00Z"}, "not of this century"),
         ({"ChargeCategory": "Fee"}, "a charge category that FOCUS does not have, for example 'Fee'"),
-        ({"Tags": "{}"}, "no row has the tag at all"),
-        ({"Tags": '{"gpu-cluster": "other"}'}, "its values there: other"),
+        ({"Tags": "{}"}, "no row has this tag"),
+        ({"Tags": '{"gpu-cluster": "other"}'}, "its values are other"),
         ({"ProviderName": "Oracle"}, "the plan no option there"),
         ({"ChargeCategory": "Credit"}, "no usage of aws"),
     ],
@@ -270,7 +270,7 @@ def test_bad_files(tmp_path: Path) -> None:
     empty = tmp_path / "d.csv"
     empty.write_text("")
     for paths, told in (
-        ([tmp_path / "absent.csv"], "no such file"),
+        ([tmp_path / "absent.csv"], "there is no file"),
         ([text, table], "mixed"),
         ([other], "no column EffectiveCost, Tags"),
         ([damaged], "cannot be read as a FOCUS export"),

@@ -110,7 +110,7 @@ def test_the_median_of_a_lognormal_is_the_geometric_mean_of_its_ends() -> None:
 def test_a_loan_is_paid_back_by_the_same_amount_each_month(monkeypatch: pytest.MonkeyPatch) -> None:
     """1,000 USD at 6 % over 36 months are 30.42 a month, by the formula of the annuity."""
     monkeypatch.setattr(financing, "_capital", lambda *_: ())
-    monkeypatch.setattr(financing, "_of", lambda *_: [(0.0, 1000.0)])
+    monkeypatch.setattr(financing, "_flows_of", lambda *_: [(0.0, 1000.0)])
     ledger = _record(economics=_record(horizon_months=36.0, discount_rate=0.08))
     found = financing.with_loan(
         ledger, "onprem", npv_after_tax_usd=0.0, share=1.0, rate_per_year=0.06, months=36, tax_rate=0.0

@@ -72,7 +72,7 @@ def test_resale_fraction(months: float, fraction: float) -> None:
         ("pue,1,x,2,ratio,,value,why,book,2025\n", "cannot be read"),
         ("pue,2,1.5,3,ratio,,value,why,book,2025\n", "low <= base <= high"),
         ("pue,1,1.5,2,ratio,,value,,book,2025\n", "a reason"),
-        ("pue,1,1.5,2,ratio,,value,why,book,2025\n" * 2, "twice"),
+        ("pue,1,1.5,2,ratio,,value,why,book,2025\n" * 2, "two rows for pue"),
     ],
 )
 def test_broken_assumptions(tmp_path: Path, rows: str, message: str) -> None:

@@ -11,7 +11,7 @@ from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.renting.mixes import Mix, Part
 from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Surcharge, Tier, charge_of_tiers
 from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 from .examples import bare, bought, candidate, line, p5, stored
 
@@ -168,7 +168,7 @@ def test_commitment_is_paid_at_least(book: PriceBook, used: float, paid: float) 
 def test_nodes_that_come_later_are_paid_by_the_month(book: PriceBook, upfront: float) -> None:
     """80 % busy and half as much again each year: 1, 1.2 and 1.8 nodes, however the three years' term is paid."""
     node = _node(term="reserved_3y", contract=Contract(upfront_fraction=upfront, period_months=36.0))
-    ledger = Ledger([node], _economics(36.0, utilisation=0.8, pace=Pace(growth_per_year=0.5)), book)
+    ledger = Ledger([node], _economics(36.0, utilisation=0.8, growth=GrowthSchedule(growth_per_year=0.5)), book)
     assert _cost(ledger).horizon_usd == pytest.approx(12 * HOURS * 10.0 * (1.0 + 1.2 + 1.8))
     assert ledger.audit() == ()
 
@@ -176,7 +176,7 @@ def test_nodes_that_come_later_are_paid_by_the_month(book: PriceBook, upfront: f
 def test_committed_spend_counts_committed_nodes_that_grow(book: PriceBook) -> None:
     """80 % busy and half as much again each year: 87,600 USD in the first, 1.2 times that in the second."""
     node = _node(contract=Contract(committed_usd_per_year=110_000.0, period_months=12.0))
-    ledger = Ledger([node], _economics(24.0, utilisation=0.8, pace=Pace(growth_per_year=0.5)), book)
+    ledger = Ledger([node], _economics(24.0, utilisation=0.8, growth=GrowthSchedule(growth_per_year=0.5)), book)
     year = 12 * HOURS * 10.0
     short = {row.month: row.usd for row in ledger.cash_flow_rows("aws/node") if row.category == "commitment"}
     assert short == {12.0: pytest.approx(110_000.0 - year), 24.0: pytest.approx(110_000.0 - 1.2 * year)}

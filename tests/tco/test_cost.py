@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.pricing.statements import of_its_own
+from clusterwright.pricing.statements import private_connection
 from clusterwright.tco.ledger.engine import Ledger, cost
 from clusterwright.tco.on_demand import run_costs
 from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 from .examples import bare, bought, candidate, line, p5, stored, with_overrides
 
@@ -85,7 +85,7 @@ def test_a_committed_node_that_has_no_hours_left_is_rented_for_longer(book: Pric
 @pytest.mark.parametrize("ends", [{"run_time_low": 1.1}, {"run_time_high": 0.9}, {"run_time_low": 0.0}])
 def test_a_band_of_days_that_is_not_around_them_is_refused(book: PriceBook, ends: dict[str, float]) -> None:
     """The ends hold the days between them."""
-    with pytest.raises(InputError, match="of its days"):
+    with pytest.raises(InputError, match="times its days"):
         _one(book, bare(), p5(**ends))
 
 
@@ -145,12 +145,12 @@ def test_same_work_on_all(book: PriceBook) -> None:
     assert theirs.busy_fraction == pytest.approx(0.75)
     assert mine.runs_in_horizon == theirs.runs_in_horizon
     assert theirs.horizon_usd == pytest.approx(55.04 * 0.75 * 36 * 730)
-    alone, of_its_own = (
+    alone, private_connection = (
         cost((dataclasses.replace(owned, utilisation=own),), bare(utilisation=shared, reference_days=20.0), book)[0]
         for shared, own in ((0.3, None), (0.6, 0.3))
     )
-    assert of_its_own == alone
-    assert of_its_own.run_usd != mine.run_usd
+    assert private_connection == alone
+    assert private_connection.run_usd != mine.run_usd
 
 
 def test_owned_cluster_that_cannot_do_the_work(book: PriceBook) -> None:
@@ -417,7 +417,7 @@ def test_on_demand_in_closed_form(book: PriceBook) -> None:
         for days, nodes in ((7.0, 64), (25.0, 16), (90.0, 4))
     )
     unknown = candidate("aws/odd", *lines, line("aws/no-such-thing"), calendar_days=3.0)
-    for economics in (bare(), bare(utilisation=0.3, pace=Pace(growth_per_year=0.4))):
+    for economics in (bare(), bare(utilisation=0.3, growth=GrowthSchedule(growth_per_year=0.4))):
         flows = cost((*asked, unknown), economics, book)
         for flow, closed in zip(flows, run_costs((*asked, unknown), economics, book), strict=True):
             for name in ("run_usd", "run_usd_low", "run_usd_high", "usd_per_gpu_hour", "priced_share"):
@@ -430,7 +430,7 @@ def test_on_demand_in_closed_form(book: PriceBook) -> None:
 
 def test_ledgers_leave_nothing_in_the_database_they_share(book: PriceBook) -> None:
     """The tables of an answer are gone with it: a process that plans all day holds those of one answer at a time."""
-    probe = of_its_own()
+    probe = private_connection()
 
     def held_bytes() -> int:
         row = probe.execute("select sum(memory_usage_bytes) from duckdb_memory() where tag = 'IN_MEMORY_TABLE'")

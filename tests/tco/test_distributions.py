@@ -78,15 +78,15 @@ def test_equal_ends_are_certain() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (_input("weibull", 0.5, 1.5), "no distribution"),
+        (_input("weibull", 0.5, 1.5), "not a distribution"),
         (_input("triangular", 1.5, 0.5), "lower one first"),
-        (_input("normal", -0.5, 0.5), "from 0"),
-        (_input("normal", 0.5, float("inf")), "from 0"),
-        (_input("beta", 1.2, 1.5), "outside of its band"),
+        (_input("normal", -0.5, 0.5), "0 or more"),
+        (_input("normal", 0.5, float("inf")), "0 or more"),
+        (_input("beta", 1.2, 1.5), "outside its band"),
         (_input("lognormal", 0.0, 1.5), "never 0"),
         (_input("discrete", 1.0, 2.0, values=(1.0, 2.0), shares=(0.5, 0.6)), "sum to 1"),
-        (_input("discrete", 1.0, 2.0, values=(1.0, 2.0), shares=(1.0,)), "as many shares as values"),
-        (_input("discrete", 1.0, 2.0, values=(), shares=(1.0,)), "as many shares as values"),
+        (_input("discrete", 1.0, 2.0, values=(1.0, 2.0), shares=(1.0,)), "one share per value"),
+        (_input("discrete", 1.0, 2.0, values=(), shares=(1.0,)), "one share per value"),
     ],
 )
 def test_what_is_no_distribution(entry: UncertainInput, message: str) -> None:
@@ -129,8 +129,8 @@ def test_utilisation_never_passes_all_hours() -> None:
     [
         ({"key": "pu", "spread": 0.1}, "no uncertain input 'pu'"),
         ({"key": "free", "low": 0.0, "high": 1.0}, "free is 0"),
-        ({"key": "utilisation", "low": 0.6, "high": 1.2}, "120 % is more"),
-        ({"key": "utilisation", "low": 0.9, "high": 0.95}, "outside of its band from 0.9 to 0.95"),
+        ({"key": "utilisation", "low": 0.6, "high": 1.2}, "exceeds 100 %"),
+        ({"key": "utilisation", "low": 0.9, "high": 0.95}, "outside its band from 0.9 to 0.95"),
         ({"key": "pue", "low": 0.0, "high": 1.5, "distribution": "lognormal"}, "never 0"),
     ],
 )

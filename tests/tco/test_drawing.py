@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import statement
-from clusterwright.tco.chance.drawing import Drawn, drawn
+from clusterwright.tco.chance.drawing import Drawn, simulate
 from clusterwright.tco.chance.price_paths import MarketHistory, PathDraws, PathRule
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.renting.mixes import Mix, owned_and_rented
 from clusterwright.tco.taxes.after_tax import Taxes, after_tax
 from clusterwright.tco.terms.records import Candidate, Economics, Surcharge
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 from .examples import bought, candidate, line, p5, stored, with_overrides
 
@@ -82,7 +82,7 @@ def test_a_draw_of_everything_equals_the_engine(
 ) -> None:
     """A draw that moves every input at once is worth what a cash flow made anew with these values is worth."""
     plain = with_overrides(
-        dataclasses.replace(PLAIN, pace=Pace(refresh_months=refresh, price_change_per_year=-0.1)), **OWNER
+        dataclasses.replace(PLAIN, growth=GrowthSchedule(refresh_months=refresh, price_change_per_year=-0.1)), **OWNER
     )
     ledger = _ledger(book, plain)
     keys = [entry.key for entry in uncertain_inputs(ledger.parameters, utilisation=0.5)]
@@ -102,7 +102,7 @@ def test_a_draw_of_everything_equals_the_engine(
         **{"aws/p5.48xlarge": P5_USD * factors[0], "dgx-h100": SERVER_USD * factors[1]},
     )  # fmt: skip
     expected = {entry.key: entry.npv_usd for entry in anew.costs()}
-    found = _npv(drawn(ledger, _draw(**moved)))
+    found = _npv(simulate(ledger, _draw(**moved)))
     for key in ("onprem/one", "aws/rented"):
         assert found[key] == pytest.approx(expected[key], rel=1e-9)
     assert len(moved) > len(OWNER) + 12
@@ -123,7 +123,7 @@ def _taxes(rate: float = 0.21) -> Taxes:
 def test_after_tax_draws_equal_the_taxed_cash_flow(book: PriceBook, rate: float) -> None:
     """The base draw after tax is what the cash flow after tax is worth, and so is a draw that moves many inputs."""
     ledger = _ledger(book)
-    base = {entry.key: entry.npv_after_tax_usd for entry in drawn(ledger, _draw(), taxes=_taxes(rate)).costs}
+    base = {entry.key: entry.npv_after_tax_usd for entry in simulate(ledger, _draw(), taxes=_taxes(rate)).costs}
     expected, _ = after_tax(ledger, _taxes(rate))
     assert base == {entry.key: pytest.approx(entry.npv_after_tax_usd, rel=1e-9) for entry in expected}
     moved = {"purchase_price": 1.3, "resale_fraction": 0.5, "utilisation": 1.2, "pue": 0.9, "cloud_price": 0.8}
@@ -132,7 +132,7 @@ def test_after_tax_draws_equal_the_taxed_cash_flow(book: PriceBook, rate: float)
         book, with_overrides(dataclasses.replace(PLAIN, utilisation=0.6), **values),
         **{"aws/p5.48xlarge": P5_USD * 0.8, "dgx-h100": SERVER_USD * 1.3},
     )  # fmt: skip
-    found = {entry.key: entry.npv_after_tax_usd for entry in drawn(ledger, _draw(**moved), taxes=_taxes(rate)).costs}
+    found = {entry.key: entry.npv_after_tax_usd for entry in simulate(ledger, _draw(**moved), taxes=_taxes(rate)).costs}
     taxed = {entry.key: entry.npv_after_tax_usd for entry in after_tax(anew, _taxes(rate))[0]}
     for key in ("onprem/one", "aws/rented"):
         assert found[key] == pytest.approx(taxed[key], rel=1e-9)
@@ -141,8 +141,8 @@ def test_after_tax_draws_equal_the_taxed_cash_flow(book: PriceBook, rate: float)
 def test_without_taxes_both_are_the_same(book: PriceBook) -> None:
     """Where no tax is counted, and after one was, the figures after tax are those before it."""
     ledger = _ledger(book)
-    drawn(ledger, _draw(), taxes=_taxes())
-    (cost, *_) = drawn(ledger, _draw()).costs
+    simulate(ledger, _draw(), taxes=_taxes())
+    (cost, *_) = simulate(ledger, _draw()).costs
     assert cost.npv_after_tax_usd == cost.npv_usd
 
 
@@ -150,7 +150,7 @@ def test_figures_over_all_draws(book: PriceBook) -> None:
     """Quantiles, the dearest tenth, shares and regret of 20 draws are those that NumPy counts."""
     ledger = _ledger(book)
     prices = np.linspace(0.2, 2.1, 20)
-    found = drawn(ledger, {"number": np.arange(20.0), "cloud_price": prices})
+    found = simulate(ledger, {"number": np.arange(20.0), "cloud_price": prices})
     usd = {key: [cost.npv_usd for cost in found.costs if cost.key == key] for key in ("onprem/one", "aws/rented")}
     option = {entry.key: entry for entry in found.options}["aws/rented"]
     assert option.npv_usd_p10 == pytest.approx(np.quantile(usd["aws/rented"], 0.1))
@@ -175,13 +175,13 @@ def test_figures_over_all_draws(book: PriceBook) -> None:
 def test_work_that_an_owner_cannot_do(book: PriceBook) -> None:
     """Draws with more work than hours leave the owner out, are counted, and go to the cheapest of the others."""
     ledger = _ledger(book)
-    found = drawn(ledger, {"number": np.arange(4.0), "utilisation": np.array([1.0, 1.9, 2.1, 3.0])})
+    found = simulate(ledger, {"number": np.arange(4.0), "utilisation": np.array([1.0, 1.9, 2.1, 3.0])})
     by_key = {entry.key: entry for entry in found.options}
     assert by_key["onprem/one"].probability_too_slow == 0.5
     assert by_key["aws/rented"].probability_too_slow == 0.0
     assert by_key["onprem/one"].probability_cheapest <= 0.5
     assert sum(entry.probability_cheapest for entry in found.options) == 1.0
-    never = drawn(ledger, {"number": np.arange(2.0), "utilisation": np.array([2.1, 3.0])})
+    never = simulate(ledger, {"number": np.arange(2.0), "utilisation": np.array([2.1, 3.0])})
     owner = {entry.key: entry for entry in never.options}["onprem/one"]
     assert (owner.npv_usd_p50, owner.npv_usd_dearest_tenth, owner.probability_too_slow) == (None, None, 1.0)
     assert {entry.key: entry.regret_usd for entry in never.regrets}["onprem/one"] is None
@@ -189,7 +189,7 @@ def test_work_that_an_owner_cannot_do(book: PriceBook) -> None:
 
 def test_one_draw(book: PriceBook) -> None:
     """A single draw is all of its quantiles."""
-    option = drawn(_ledger(book), _draw(cloud_price=1.5)).options[0]
+    option = simulate(_ledger(book), _draw(cloud_price=1.5)).options[0]
     assert option.npv_usd_p10 == option.npv_usd_p90 == option.npv_usd_dearest_tenth
 
 
@@ -204,7 +204,7 @@ def _doubling(book: PriceBook) -> tuple[Ledger, Mapping[str, float]]:
         markets={"h100": growth}, accelerators=dict.fromkeys(("aws/rented", "aws/reserved"), "h100"),
         rule=PathRule(drift="historic"), months=40, draws=1, seed=1,
     )  # fmt: skip
-    return ledger, _npv(drawn(ledger, _draw(), paths=paths))
+    return ledger, _npv(simulate(ledger, _draw(), paths=paths))
 
 
 def test_path_by_hand(book: PriceBook) -> None:
@@ -249,7 +249,7 @@ def _drawn_with(book: PriceBook, others: tuple[str, ...], *, backwards: bool = F
         uncertain_inputs(ledger.parameters, utilisation=0.5), 300, rent_levels={"onprem/one": ends}
     )
     columns["cloud_price"] = columns["number"] * 0.0 + 1.0
-    return drawn(ledger, columns, taxes=_taxes(), paths=paths, breakevens=True)
+    return simulate(ledger, columns, taxes=_taxes(), paths=paths, breakevens=True)
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -287,7 +287,7 @@ def test_regret_is_above_the_cheapest_ranked_option(book: PriceBook, ranked: dic
     mix = Mix(
         key="mix", target="hybrid", nodes=1, gpus=8, rented_key="aws/rented",
         parts=owned_and_rented(
-            "onprem/one", "aws/rented", nodes_share=1.0, most_work=0.6, pace=PLAIN.pace, horizon_months=40.0
+            "onprem/one", "aws/rented", nodes_share=1.0, most_work=0.6, growth=PLAIN.growth, horizon_months=40.0
         ),
     )  # fmt: skip
     candidates = tuple(entry for entry in _spared(**ranked))
@@ -296,7 +296,7 @@ def test_regret_is_above_the_cheapest_ranked_option(book: PriceBook, ranked: dic
     )
     competing = {cost.key for cost in ledger.costs() if cost.competes}
     for work, price in ((0.5, 1.7), (1.9, 0.3), (2.1, 1.0)):
-        found = drawn(ledger, _draw(utilisation=work, cloud_price=price), taxes=_taxes())
+        found = simulate(ledger, _draw(utilisation=work, cloud_price=price), taxes=_taxes())
         regret = {entry.key: entry for entry in found.options}
         able = {key for key, entry in regret.items() if entry.probability_too_slow == 0.0}
         for name in ("regret_usd", "regret_after_tax_usd"):

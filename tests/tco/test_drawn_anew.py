@@ -7,7 +7,7 @@ import pytest
 
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.distributions import OptionBand
-from clusterwright.tco.chance.drawing import drawn
+from clusterwright.tco.chance.drawing import simulate
 from clusterwright.tco.chance.drawn_breakevens import NodePrices
 from clusterwright.tco.chance.uncertainty import latin_hypercube, uncertain_inputs
 from clusterwright.tco.ledger.engine import Ledger
@@ -15,14 +15,14 @@ from clusterwright.tco.renting.mixes import Mix, owned_and_rented
 from clusterwright.tco.taxes.after_tax import Taxes, after_tax
 from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Tier
 from clusterwright.tco.terms.records import Candidate, Economics, Surcharge
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 from .examples import bought, candidate, line, stored, with_overrides
 
 DRAWS = 10
-PACE = Pace(growth_per_year=0.35, refresh_months=30.0, price_change_per_year=-0.15)
+SCHEDULE = GrowthSchedule(growth_per_year=0.35, refresh_months=30.0, price_change_per_year=-0.15)
 #: Reference days are those of the base, so that a longer run is more hours of the same work.
-ECONOMICS = Economics(horizon_months=44.0, utilisation=0.55, reference_days=30.0, pace=PACE)
+ECONOMICS = Economics(horizon_months=44.0, utilisation=0.55, reference_days=30.0, growth=SCHEDULE)
 TIERS = SupportPlan(item="plan", minimum_usd=9000.0, tiers=(Tier(from_usd=0, fraction=0.1),
                     Tier(from_usd=60_000, fraction=0.05), Tier(from_usd=110_000, fraction=0.02)))  # fmt: skip
 SPEND = 900_000.0
@@ -64,7 +64,7 @@ def _mix(work: float = 1.0) -> Mix:
         key="mix", target="hybrid", nodes=2, gpus=16, rented_key="aws/rented", most_work=most, deposit=0.4,
         delivery_months=3.0,
         parts=owned_and_rented(
-            "onprem/base", "aws/rented", nodes_share=0.75, most_work=most, pace=PACE, horizon_months=44.0,
+            "onprem/base", "aws/rented", nodes_share=0.75, most_work=most, growth=SCHEDULE, horizon_months=44.0,
             delivery_months=3.0,
         ),
     )  # fmt: skip
@@ -108,7 +108,7 @@ def test_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) -> None
         if entry.key not in ("growth_fraction_per_year", "refresh_months", "purchase_price_change_per_year")
     ]
     columns = latin_hypercube(inputs, DRAWS, seed=1)
-    found = drawn(plain, columns, taxes=TAXES, breakevens=True)
+    found = simulate(plain, columns, taxes=TAXES, breakevens=True)
     usd = {(cost.number, cost.key): cost for cost in found.costs}
     steps, short, months = set(), set(), []
     for number in range(DRAWS):
@@ -162,7 +162,7 @@ def test_commitments_of_a_draw(book: PriceBook) -> None:
     plain = _ledger(book)
     work = np.array([0.5, 1.3, 2.4])
     columns = {"number": np.arange(3.0), "utilisation": work}
-    usd = {(cost.number, cost.key): cost.npv_usd for cost in drawn(plain, columns).costs}
+    usd = {(cost.number, cost.key): cost.npv_usd for cost in simulate(plain, columns).costs}
     for number, factor in enumerate(work):
         anew = _ledger(book, {"utilisation": min(factor, 1 / 0.55), "run_time/aws/reserved": max(1.0, factor * 0.55),
                               "run_time/aws/block": max(1.0, factor * 0.55)})  # fmt: skip

@@ -12,7 +12,7 @@ from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.renting.mixes import Mix, owned_and_rented, owned_share
 from clusterwright.tco.terms.contracts import Contract
 from clusterwright.tco.terms.records import Candidate, Economics
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 from .examples import bare, bought, candidate, line, p5, with_overrides
 
@@ -22,8 +22,8 @@ SERVER_USD = 1000.0
 DISK_USD = 5.0
 
 
-def _economics(months: int, pace: Pace, utilisation: float = 0.6) -> Economics:
-    plain = bare(horizon_months=float(months), pace=pace, utilisation=utilisation)
+def _economics(months: int, schedule: GrowthSchedule, utilisation: float = 0.6) -> Economics:
+    plain = bare(horizon_months=float(months), growth=schedule, utilisation=utilisation)
     # Half of the power is drawn at all times, the other half while it works.
     return with_overrides(plain, server=SERVER_USD, disk=DISK_USD, idle_power_fraction=0.5)
 
@@ -58,11 +58,11 @@ def test_an_owned_base_does_what_it_can_and_the_rest_is_rented(  # noqa: PLR0917
     book: PriceBook, growth: float, nodes: int, busy: float, months: int, late: int, deposit: float
 ) -> None:
     """Month by month: rented = max(0, work - what is owned can do), all of it before delivery."""
-    utilisation, pace = 0.6, Pace(growth_per_year=growth)
+    utilisation, schedule = 0.6, GrowthSchedule(growth_per_year=growth)
     share = nodes / 10
     most = min(1.0, share * busy / utilisation)
     parts = owned_and_rented(
-        "own/base", "rent", nodes_share=share, most_work=most, pace=pace, horizon_months=months,
+        "own/base", "rent", nodes_share=share, most_work=most, growth=schedule, horizon_months=months,
         delivery_months=float(late),
     )  # fmt: skip
     mix = Mix(
@@ -70,7 +70,7 @@ def test_an_owned_base_does_what_it_can_and_the_rest_is_rented(  # noqa: PLR0917
         deposit=deposit if late else 1.0,
     )  # fmt: skip
     base = dataclasses.replace(_owned(), key="own/base", expands=False, listed=False)
-    ledger = Ledger([_owned(), base, _rented()], _economics(months, pace, utilisation), book, [mix])
+    ledger = Ledger([_owned(), base, _rented()], _economics(months, schedule, utilisation), book, [mix])
     assert ledger.audit() == ()
     assert "own/base" not in {cost.key for cost in ledger.costs()}
 
@@ -98,7 +98,7 @@ def test_blocks_are_paid_for_the_work_of_their_own_months(book: PriceBook, growt
         period: _rented("capacity_block", Contract(upfront_fraction=1.0, period_months=float(period)), f"rent/{period}")
         for period in (6, 18, 30)
     }
-    ledger = Ledger([_owned(), *blocks.values()], _economics(40, Pace(growth_per_year=growth)), book)
+    ledger = Ledger([_owned(), *blocks.values()], _economics(40, GrowthSchedule(growth_per_year=growth)), book)
     work = 0.6 * NODE_USD * HOURS * (1 + growth) ** (np.arange(40) // 12)
     for period, block in blocks.items():
         expected = np.zeros(41)
@@ -118,7 +118,7 @@ def test_each_committed_node_is_a_term_of_its_own(book: PriceBook, growth: float
         for upfront in (0.0, 0.4, 1.0)
     }
     committed = [_rented("reserved_1y", contract, key) for key, contract in contracts.items()]
-    ledger = Ledger([_owned(), *committed], _economics(months, Pace(growth_per_year=growth), busy), book)
+    ledger = Ledger([_owned(), *committed], _economics(months, GrowthSchedule(growth_per_year=growth), busy), book)
     assert ledger.audit() == ()
     for key, contract in contracts.items():
         upfront = contract.upfront_fraction
@@ -151,10 +151,10 @@ def test_growth_refresh_and_delivery_together(  # noqa: PLR0917 - hypothesis dra
     book: PriceBook, growth: float, refresh: int | None, change: float, late: int, months: int
 ) -> None:
     """Categories sum to the total, cash only rises, dearer servers never cost less, refresh at the end is none."""
-    pace = Pace(growth_per_year=growth, refresh_months=refresh, price_change_per_year=change)
-    economics = _economics(months, pace)
+    schedule = GrowthSchedule(growth_per_year=growth, refresh_months=refresh, price_change_per_year=change)
+    economics = _economics(months, schedule)
     parts = owned_and_rented(
-        "own", "rent", nodes_share=1.0, most_work=1.0, expands=True, pace=pace, horizon_months=months,
+        "own", "rent", nodes_share=1.0, most_work=1.0, expands=True, growth=schedule, horizon_months=months,
         delivery_months=float(late),
     )  # fmt: skip
     mix = Mix(key="mix", target="onprem", nodes=10, gpus=8, parts=parts, delivery_months=float(late))
@@ -172,8 +172,8 @@ def test_growth_refresh_and_delivery_together(  # noqa: PLR0917 - hypothesis dra
     assert (np.diff(paid) > -1e-6).all()
     dearer = {cost.key: cost.horizon_usd or 0.0 for cost in ledger(with_overrides(economics, server=1100.0)).costs()}
     assert all(dearer[key] >= usd - 1e-6 for key, usd in totals.items())
-    never = dataclasses.replace(economics, pace=dataclasses.replace(pace, refresh_months=float(months)))
-    none = dataclasses.replace(economics, pace=dataclasses.replace(pace, refresh_months=None))
+    never = dataclasses.replace(economics, growth=dataclasses.replace(schedule, refresh_months=float(months)))
+    none = dataclasses.replace(economics, growth=dataclasses.replace(schedule, refresh_months=None))
     for one, other in zip(ledger(never).costs(), ledger(none).costs(), strict=True):
         assert one.horizon_usd == pytest.approx(other.horizon_usd)
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from clusterwright.errors import MissingFactError
 from clusterwright.pricing.book import PriceBook
-from clusterwright.tco.chance.drawing import drawn
+from clusterwright.tco.chance.drawing import simulate
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.owner_costs import owner_costs
 from clusterwright.tco.terms.records import Economics, Parameter
-from clusterwright.tco.terms.stages import CONSTANT, Pace, stages
+from clusterwright.tco.terms.stages import CONSTANT, GrowthSchedule, capacity_schedule
 
 from .examples import BARE, bare, bought, candidate, p5
 
@@ -60,11 +60,11 @@ def _given(**values: float) -> tuple[Parameter, ...]:
     )
 
 
-def _flow(book: PriceBook, *, pace: Pace = CONSTANT, **values: float) -> dict[tuple[str, float], float]:
+def _flow(book: PriceBook, *, growth: GrowthSchedule = CONSTANT, **values: float) -> dict[tuple[str, float], float]:
     """Return the USD of an owner of 2 nodes and 16 GPUs, 1,000,000 USD and 20 kW, by item and month."""
     overrides = {key: value for key, value in BARE if key not in values} | {"dgx-h100": 500_000.0}
     economics = bare(
-        horizon_months=HORIZON, pue=1.5, given=_given(**values), pace=pace, overrides=tuple(overrides.items())
+        horizon_months=HORIZON, pue=1.5, given=_given(**values), growth=growth, overrides=tuple(overrides.items())
     )  # fmt: skip
     own = candidate("onprem/two", bought("dgx-h100", 2.0), it_power_w=20_000.0, nodes=2, gpus=16)
     ledger = Ledger((own,), economics, book)
@@ -144,8 +144,8 @@ def test_warranty(book: PriceBook) -> None:
 
 def test_refresh(book: PriceBook) -> None:
     """After a year everything is sold at the share of its age and bought again, a tenth cheaper."""
-    pace = Pace(refresh_months=12.0, price_change_per_year=-0.1)
-    found = _flow(book, pace=pace, resale_fraction=0.4, support_fraction_per_year=0.12, freight_fraction=0.02)
+    schedule = GrowthSchedule(refresh_months=12.0, price_change_per_year=-0.1)
+    found = _flow(book, growth=schedule, resale_fraction=0.4, support_fraction_per_year=0.12, freight_fraction=0.02)
     assert found["dgx-h100", 12.0] == pytest.approx(900_000.0)
     assert found["Resale at the end of the horizon", 12.0] == pytest.approx(-400_000.0)
     assert found["Resale at the end of the horizon", 24.0] == pytest.approx(-360_000.0)
@@ -157,7 +157,7 @@ def test_refresh(book: PriceBook) -> None:
 def test_growth(book: PriceBook) -> None:
     """Full use that grows by 30 % needs 3 nodes in the second year; energy follows the work, staff the GPUs."""
     found = _flow(
-        book, pace=Pace(growth_per_year=0.3), staff_fte_per_gpu=0.01, staff_usd_per_fte_year=120_000.0,
+        book, growth=GrowthSchedule(growth_per_year=0.3), staff_fte_per_gpu=0.01, staff_usd_per_fte_year=120_000.0,
         idle_power_fraction=0.5,
     )  # fmt: skip
     assert found["dgx-h100", 12.0] == pytest.approx(500_000.0)
@@ -171,7 +171,7 @@ def test_growth(book: PriceBook) -> None:
 def test_rent_grows_with_the_work(book: PriceBook) -> None:
     """What is paid by the hour worked grows by the year; runs are those of the whole horizon."""
     plain = Ledger((p5(),), bare(horizon_months=HORIZON), book)
-    grown = Ledger((p5(),), bare(horizon_months=HORIZON, pace=Pace(growth_per_year=0.5)), book)
+    grown = Ledger((p5(),), bare(horizon_months=HORIZON, growth=GrowthSchedule(growth_per_year=0.5)), book)
     (one,), (other,) = plain.costs(), grown.costs()
     assert other.runs_in_horizon == pytest.approx(1.25 * one.runs_in_horizon)
     assert other.horizon_usd == pytest.approx(1.25 * (one.horizon_usd or 0.0))
@@ -183,7 +183,7 @@ def test_rent_grows_with_the_work(book: PriceBook) -> None:
 )
 def test_newest_age(horizon: float, refresh: float | None, age: float) -> None:
     """The last purchase is as old as the time since the last replacement, which is not at the end itself."""
-    assert Pace(refresh_months=refresh).newest_age(horizon) == pytest.approx(age)
+    assert GrowthSchedule(refresh_months=refresh).newest_age(horizon) == pytest.approx(age)
 
 
 @settings(max_examples=60, deadline=None)
@@ -199,9 +199,9 @@ def test_what_is_bought_leaves(  # noqa: PLR0917 - one per dimension
     growth: float, refresh: int | None, change: float, horizon: float, busy: float, nodes: int
 ) -> None:
     """All that is bought leaves by the end, at its price; capacity never falls and holds the work."""
-    pace = Pace(growth_per_year=growth, refresh_months=refresh, price_change_per_year=change)
-    months, events = stages(
-        "a", pace, horizon_months=horizon, busy_fraction=busy, nodes=nodes, resale=lambda age: 1 / (1 + age)
+    schedule = GrowthSchedule(growth_per_year=growth, refresh_months=refresh, price_change_per_year=change)
+    months, events = capacity_schedule(
+        "a", schedule, horizon_months=horizon, busy_fraction=busy, nodes=nodes, resale=lambda age: 1 / (1 + age)
     )
     assert sum(event.bought for event in events) == pytest.approx(sum(event.removed_bought for event in events))
     assert sum(event.added for event in events) == pytest.approx(months[-1].capacity)
@@ -226,7 +226,7 @@ ALL = {
 
 def _ledger_of_all(book: PriceBook, **changes: float) -> Ledger:
     economics = dataclasses.replace(
-        Economics(horizon_months=30.0, pace=Pace(refresh_months=12.0, growth_per_year=0.4)),
+        Economics(horizon_months=30.0, growth=GrowthSchedule(refresh_months=12.0, growth_per_year=0.4)),
         given=_given(**(ALL | changes)), overrides=(("dgx-h100", 500_000.0),),
     )  # fmt: skip
     own = candidate("onprem/two", bought("dgx-h100", 2.0), it_power_w=20_000.0, nodes=2, gpus=16)
@@ -239,7 +239,7 @@ def test_draws_of_every_cost_equal_a_fresh_cash_flow(book: PriceBook) -> None:
     ledger = _ledger_of_all(book)
     assert not ledger.audit()
     columns = {key: np.array([1.3 if key == changed else 1.0 for changed in keys]) for key in keys}
-    found = drawn(ledger, {"number": np.arange(len(keys), dtype=float), **columns}).costs
+    found = simulate(ledger, {"number": np.arange(len(keys), dtype=float), **columns}).costs
     usd = {entry.number: entry.npv_usd for entry in found}
     # One of each driver and time; the rest go the same way.
     for key in (

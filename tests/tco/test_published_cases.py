@@ -79,7 +79,7 @@ def test_never_breaks_even(book: PriceBook) -> None:
     owned = candidate("onprem/one", bought("server"), it_power_w=10200.0)
     (breakeven,) = Ledger((owned, candidate("cloud/one", line("node"))), economics, book).breakevens()
     assert breakeven.months is None
-    assert "not back within 60 months" in breakeven.reason
+    assert "not paid back within 60 months" in breakeven.reason
 
 
 @pytest.mark.parametrize(

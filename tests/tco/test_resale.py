@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.resale import ResaleCurve, ResaleShare
-from clusterwright.tco.terms.stages import Pace, stages
+from clusterwright.tco.terms.stages import GrowthSchedule, capacity_schedule
 
 from .examples import BARE, bare, bought, candidate
 
@@ -42,7 +42,7 @@ def test_sale_at_each_age(book: PriceBook) -> None:
     """Refresh after 24 of 36 months: sold at 24 months of age, and the new one at 12."""
     overrides = tuple((key, value) for key, value in BARE if key != "resale_fraction")
     economics = dataclasses.replace(
-        bare(horizon_months=36.0, pace=Pace(refresh_months=24.0), resale=POINTS),
+        bare(horizon_months=36.0, growth=GrowthSchedule(refresh_months=24.0), resale=POINTS),
         overrides=(*overrides, ("dgx-h100", 1000.0)),
     )
     ledger = Ledger((candidate("onprem/one", bought("dgx-h100"), it_power_w=0.0),), economics, book)
@@ -55,8 +55,8 @@ def test_sale_at_each_age(book: PriceBook) -> None:
 @pytest.mark.parametrize(("growth", "sold"), [(0.0, 1.0), (0.5, 0.5)])
 def test_resale_that_ends_at_nothing(growth: float, sold: float) -> None:
     """What is added and still worth something is what resale is told of; the first purchase then brings nothing."""
-    _, events = stages(
-        "one", Pace(growth_per_year=growth), horizon_months=24.0, busy_fraction=1.0, nodes=10,
+    _, events = capacity_schedule(
+        "one", GrowthSchedule(growth_per_year=growth), horizon_months=24.0, busy_fraction=1.0, nodes=10,
         resale=lambda months: 1.0 - months / 24.0,
     )  # fmt: skip
     assert events[-1].sold == sold
@@ -67,7 +67,7 @@ def test_growth_beyond_the_end_of_the_curve(book: PriceBook, share: float | None
     """84 months: the first purchase is worth nothing, what was added is; every age what is given, if it is."""
     overrides = {key: value for key, value in BARE if key != "resale_fraction"} | {"dgx-h100": 100.0}
     overrides |= {} if share is None else {"resale_fraction": share}
-    economics = bare(horizon_months=84.0, utilisation=1.0, pace=Pace(growth_per_year=0.1))
+    economics = bare(horizon_months=84.0, utilisation=1.0, growth=GrowthSchedule(growth_per_year=0.1))
     economics = dataclasses.replace(economics, overrides=tuple(overrides.items()))
     one = candidate("onprem/one", bought("dgx-h100", 10.0), it_power_w=0.0, nodes=10)
     ledger = Ledger((one,), economics, book).reconciled()

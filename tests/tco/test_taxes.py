@@ -19,7 +19,7 @@ from clusterwright.tco.renting.mixes import Mix, owned_and_rented
 from clusterwright.tco.taxes.after_tax import AfterTax, Taxes, after_tax, bonus_fraction
 from clusterwright.tco.taxes.financing import with_lease, with_loan
 from clusterwright.tco.terms.records import Economics
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 from .examples import bare, bought, candidate, line, with_overrides
 
@@ -27,8 +27,8 @@ from .examples import bare, bought, candidate, line, with_overrides
 def _late(months: float, deposit: float = 1.0) -> Mix:
     """Return the owned cluster, rented until it is delivered."""
     parts = owned_and_rented(
-        "onprem/one", "cloud/one", nodes_share=1.0, most_work=1.0, expands=True, pace=Pace(), horizon_months=36.0,
-        delivery_months=months,
+        "onprem/one", "cloud/one", nodes_share=1.0, most_work=1.0, expands=True, growth=GrowthSchedule(),
+        horizon_months=36.0, delivery_months=months,
     )  # fmt: skip
     return Mix(
         key="onprem/one/bridged", target="onprem", nodes=1, gpus=8, parts=parts, delivery_months=months, deposit=deposit
@@ -259,8 +259,8 @@ def test_classes_of_assets(book: PriceBook) -> None:
 
 def test_replaced_equipment_is_written_off_from_its_own_month(book: PriceBook) -> None:
     """Bought for 1,000, sold after 24 months for 400, bought again for 900: two tables, two disposals."""
-    pace = Pace(refresh_months=24.0, price_change_per_year=0.9**0.5 - 1)
-    ledger = _ledger(book, bare(horizon_months=48.0, pace=pace), resale_fraction=0.4)
+    schedule = GrowthSchedule(refresh_months=24.0, price_change_per_year=0.9**0.5 - 1)
+    ledger = _ledger(book, bare(horizon_months=48.0, growth=schedule), resale_fraction=0.4)
     found, books = after_tax(ledger, _taxes(0.5))
     mine = _of(found, "onprem/one")
     assert [year.depreciation_usd for year in books] == pytest.approx([200, 320, 180, 288])
@@ -290,8 +290,8 @@ def test_identities_with_growth_and_refresh(  # noqa: PLR0917 - hypothesis draws
     book: PriceBook, rate: float, months: int, refresh: int | None, growth: float, change: float
 ) -> None:
     """However often is bought and sold, books, cash and tax tell the same cost."""
-    pace = Pace(refresh_months=refresh, growth_per_year=growth, price_change_per_year=change)
-    ledger = _ledger(book, bare(horizon_months=float(months), pace=pace), resale_fraction=0.3)
+    schedule = GrowthSchedule(refresh_months=refresh, growth_per_year=growth, price_change_per_year=change)
+    ledger = _ledger(book, bare(horizon_months=float(months), growth=schedule), resale_fraction=0.3)
     assert not ledger.audit()
     found, _ = after_tax(ledger, _taxes(rate))
     for entry in found:

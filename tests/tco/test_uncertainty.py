@@ -12,7 +12,7 @@ from scipy.stats import qmc
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.distributions import OptionBand, UncertainInput, triangular
-from clusterwright.tco.chance.drawing import drawn
+from clusterwright.tco.chance.drawing import simulate
 from clusterwright.tco.chance.uncertainty import (
     OwnBand,
     grid,
@@ -48,7 +48,7 @@ def test_base_draw_is_the_cash_flow(book: PriceBook) -> None:
     """With every factor at 1 a draw is worth what the cash flow is worth."""
     ledger = _ledger(book)
     found = {
-        entry.key: entry.npv_usd for entry in drawn(ledger, one_at_a_time(_inputs(ledger))).costs if not entry.number
+        entry.key: entry.npv_usd for entry in simulate(ledger, one_at_a_time(_inputs(ledger))).costs if not entry.number
     }
     assert found == {entry.key: pytest.approx(entry.npv_usd, rel=1e-12) for entry in ledger.costs()}
 
@@ -69,7 +69,7 @@ def test_a_draw_equals_the_engine_with_that_value(book: PriceBook, key: str, fac
     changed = _ledger(book, with_overrides(PLAIN, **{key: value * factor}))
     draws = one_at_a_time(_inputs(ledger))
     draws[key][0] = factor
-    found = {entry.key: entry.npv_usd for entry in drawn(ledger, draws).costs if entry.number == 0}
+    found = {entry.key: entry.npv_usd for entry in simulate(ledger, draws).costs if entry.number == 0}
     assert found == {entry.key: pytest.approx(entry.npv_usd, rel=1e-9) for entry in changed.costs()}
 
 
@@ -82,11 +82,11 @@ def test_utilisation_and_prices(book: PriceBook) -> None:
     half = {entry.key: entry.npv_usd for entry in _ledger(book, dataclasses.replace(PLAIN, utilisation=0.4)).costs()}
     draws = one_at_a_time(_inputs(ledger))
     draws["utilisation"][0] = 0.5
-    found = {entry.key: entry.npv_usd for entry in drawn(ledger, draws).costs if entry.number == 0}
+    found = {entry.key: entry.npv_usd for entry in simulate(ledger, draws).costs if entry.number == 0}
     assert found == {key: pytest.approx(usd, rel=1e-9) for key, usd in half.items()}
     dear = one_at_a_time(_inputs(ledger))
     dear["cloud_price"][0] = dear["purchase_price"][0] = 2.0
-    found = {entry.key: entry.npv_usd for entry in drawn(ledger, dear).costs if entry.number == 0}
+    found = {entry.key: entry.npv_usd for entry in simulate(ledger, dear).costs if entry.number == 0}
     base = {entry.key: entry.npv_usd or 0.0 for entry in ledger.costs()}
     renewed = sum(row.usd / 1.08 ** (row.month / 12) for row in ledger.cash_flow_rows("aws/reserved") if row.month > 36)
     assert found["aws/reserved"] == pytest.approx(base["aws/reserved"] + renewed)
@@ -97,7 +97,7 @@ def test_same_seed_same_answer(book: PriceBook) -> None:
     """The same seed gives the same figures; another one others, but close."""
     ledger = _ledger(book)
     inputs = _inputs(ledger)
-    first, again, other = (drawn(ledger, latin_hypercube(inputs, 2000, seed=seed)).options for seed in (1, 1, 2))
+    first, again, other = (simulate(ledger, latin_hypercube(inputs, 2000, seed=seed)).options for seed in (1, 1, 2))
     assert first == again
     assert first != other
     for one, two in zip(first, other, strict=True):
@@ -163,7 +163,7 @@ def test_options_have_their_own_times_of_a_run(book: PriceBook) -> None:
     assert ends["run_time/aws/rented"].tolist() == pytest.approx([1.0, 0.9, 1.3])
     assert ends["run_time/onprem/one"].tolist() == pytest.approx([1.0, 0.5, 1.0])
     ledger = _ledger(book, dataclasses.replace(PLAIN, utilisation=0.4, reference_days=30.0))
-    rows = {(cost.number, cost.key): cost.npv_usd for cost in drawn(ledger, ends).costs}
+    rows = {(cost.number, cost.key): cost.npv_usd for cost in simulate(ledger, ends).costs}
     nodes = sum(
         row.usd / 1.08 ** (row.month / 12) for row in ledger.cash_flow_rows("aws/rented") if row.category == "compute"
     )
@@ -207,7 +207,7 @@ def test_blocks_of_draws_are_one_set(book: PriceBook, draws: int) -> None:
     """Draws are valued in blocks; every one of them is there once, also the one after a full block."""
     ledger = _ledger(book)
     columns = latin_hypercube(_inputs(ledger), draws)
-    found = drawn(ledger, columns)
+    found = simulate(ledger, columns)
     assert [entry.number for entry in found.costs if entry.key == "aws/rented"] == list(range(min(draws, 1000)))
     assert sum(option.probability_cheapest for option in found.options) == pytest.approx(1.0)
 
@@ -258,7 +258,7 @@ def test_an_input_of_owning_moves_no_rented_option(book: PriceBook, owned: tuple
     before, certain, uncertain = (
         {
             (cost.number, cost.key): cost.npv_usd
-            for cost in drawn(
+            for cost in simulate(
                 ledger, latin_hypercube(uncertain_inputs(ledger.parameters, utilisation=0.8, own=own), 50)
             ).costs
         }

@@ -34,7 +34,7 @@ from clusterwright.evidence.cost_cases.sections import (
     Support,
 )
 from clusterwright.tco.formulas.finance import weighted_cost_of_capital
-from clusterwright.tco.ledger.engine import MOST_MONTHS
+from clusterwright.tco.ledger.engine import MAX_HORIZON_MONTHS
 
 Used = Annotated[Fraction, Field(gt=0, le=1)]
 #: One for all years, or one for each; the last one holds on.
@@ -48,7 +48,7 @@ class Option(Section):
     gpus: Positive = Field(1.0, description="GPUs that are wanted; figures per GPU are of these")
     gpus_per_server: Positive | None = Field(None, description="servers are bought and rented whole, if this is given")
     whole_servers: bool = Field(True, description="false: parts of a server can be had")
-    horizon_months: Annotated[Months, Field(ge=0.001, le=MOST_MONTHS)] | None = Field(
+    horizon_months: Annotated[Months, Field(ge=0.001, le=MAX_HORIZON_MONTHS)] | None = Field(
         None, description="the case's by default"
     )
     utilisation: Utilisation | None = Field(None, description="the case's by default")
@@ -150,7 +150,7 @@ class TcoCase(Section):
     hours_per_month: Annotated[Hours, Field(ge=1, le=744)] = Field(
         730.0, description="730 (8,760 a year) by default; 720 in some publications"
     )
-    horizon_months: Annotated[Months, Field(ge=0.001, le=MOST_MONTHS)] = Field(
+    horizon_months: Annotated[Months, Field(ge=0.001, le=MAX_HORIZON_MONTHS)] = Field(
         36.0, description="term over which costs are added"
     )
     utilisation: Utilisation = Field(1.0, description="share of the hours with work; a list: of each year")

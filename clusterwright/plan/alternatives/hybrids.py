@@ -148,7 +148,7 @@ class _Maker:
         nodes = math.ceil(asked.owned * owned.nodes - 1e-9)
         share = nodes / owned.nodes
         busy = owned.busy_fraction if asked.utilisation is None else asked.utilisation
-        grows = self.economics.pace.growth_per_year > 0
+        grows = self.economics.growth.growth_per_year > 0
         expands = grows and asked.expand
         return self._mix(
             f"hybrid-{nodes}-at-{round(100 * busy)}{'-growing' if expands else ''}/{burst.key}",
@@ -191,7 +191,7 @@ class _Maker:
                 nodes_share=nodes / owned.nodes,
                 most_work=most_work,
                 expands=expands,
-                pace=self.economics.pace,
+                growth=self.economics.growth,
                 horizon_months=self.economics.horizon_months,
                 delivery_months=self.delivery_months,
             ),

@@ -7,7 +7,7 @@ from functools import cache
 
 from clusterwright import assets
 from clusterwright.plan.alternatives.contracted import charged
-from clusterwright.plan.owned.cost import pace_of, parameters_of, resale_of
+from clusterwright.plan.owned.cost import growth_of, parameters_of, resale_of
 from clusterwright.plan.record import Plan
 from clusterwright.plan.work import reference
 from clusterwright.pricing.book import PriceBook
@@ -58,7 +58,7 @@ def economics_of_plan(plan: Plan, book: PriceBook) -> Economics:
             horizon_months=plan.economics.horizon_months,
             power_price_given=plan.economics.power_price_usd_per_kwh is not None,
         ),
-        pace=pace_of(plan.tco),
+        growth=growth_of(plan.tco),
         resale=resale_of(plan.tco),
     )
 

@@ -14,7 +14,7 @@ from clusterwright.tco.terms.assumptions import assumptions
 from clusterwright.tco.terms.owner_costs import optional_parameters
 from clusterwright.tco.terms.records import Assumption, Parameter
 from clusterwright.tco.terms.resale import ResaleCurve, ResaleShare
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 _MONTH_S = 730 * 3600.0
 _YEAR_S = 8760 * 3600.0
@@ -24,9 +24,9 @@ _IDLE, _LOAD = "idle_power_fraction", "load_power_fraction"
 _INCOME = ("resale_fraction", "building_value_fraction")
 
 
-def pace_of(section: TcoSection) -> Pace:
-    """Return how the work grows and equipment is replaced."""
-    return Pace(
+def growth_of(section: TcoSection) -> GrowthSchedule:
+    """Return the growth of the work and the replacement of the equipment."""
+    return GrowthSchedule(
         growth_per_year=section.growth,
         refresh_months=None if section.refresh is None else float(max(1, round(section.refresh / _MONTH_S))),
         price_change_per_year=section.purchase_price_change,

@@ -1,1 +1,1 @@
-"""Costs over draws of uncertain inputs. Start with `drawing`."""
+"""Monte Carlo simulation of costs over draws of uncertain inputs. Start with `drawing`."""

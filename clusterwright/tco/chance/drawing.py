@@ -1,4 +1,4 @@
-"""Every option in every draw of the uncertain inputs: what it costs, and what came out over all draws."""
+"""Monte Carlo simulation: cost of every option in every draw of the uncertain inputs, and statistics over the draws."""
 
 import math
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from clusterwright.errors import ClusterwrightError
 from clusterwright.pricing.statements import files
-from clusterwright.tco.chance.drawn_bills import Bills, Factors
+from clusterwright.tco.chance.drawn_bills import Factors, SpendCharges
 from clusterwright.tco.chance.drawn_breakevens import Breakevens, DrawnBreakeven
-from clusterwright.tco.chance.drawn_columns import Works, derived, owners_fit
-from clusterwright.tco.chance.price_paths import AT_ONCE, PathDraws, shares_of
+from clusterwright.tco.chance.drawn_columns import DrawnWork, derived_columns, owned_feasible
+from clusterwright.tco.chance.price_paths import BLOCK_DRAWS, PathDraws, normalised
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.taxes.after_tax import Taxes, tax_terms
 
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-#: Draws whose costs are handed out one by one: tornado and heat map are small sets of chosen draws.
-MOST_ROWS = 1000
+#: Number of draws whose costs are returned individually, for tornado and heat map, which are small sets of chosen
+#: draws.
+MAX_ROWS = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawnOption:
-    """An option over all draws; a cost is positive. None where it can do the work of no draw.
+    """Statistics of an option over all draws; a cost is positive. Values are None if it can do the work of no draw.
 
     Attributes:
-        key: of the option.
-        npv_usd_p10, npv_usd_p50, npv_usd_p90: quantiles of the present value of its cost.
-        npv_usd_dearest_tenth: mean of the dearest tenth of the draws (conditional value at risk).
-        regret_usd: mean of what it costs above the cheapest ranked option of each draw, never below 0; None for an
-            option that is not ranked.
-        probability_cheapest: share of the draws in which it costs least.
-        *_after_tax*: the same after tax; equal to those before it where no tax is counted.
-        probability_too_slow: share of the draws whose work an owned cluster cannot do in the horizon; the other figures
-            leave these draws out.
+        key: key of the option.
+        npv_usd_p10, npv_usd_p50, npv_usd_p90: quantiles of the present value of the cost.
+        npv_usd_dearest_tenth: mean of the most expensive tenth of the draws (conditional value at risk, CVaR 90).
+        regret_usd: mean excess over the cheapest ranked option of each draw, never below 0; None for an option that is
+            not ranked.
+        probability_cheapest: share of the draws in which the option costs least.
+        *_after_tax*: the same after tax; equal to the values before tax if no tax is calculated.
+        probability_too_slow: share of the draws whose work an owned cluster cannot do within the horizon; the other
+            figures exclude these draws.
     """
 
     key: str
@@ -59,12 +60,13 @@ class DrawnOption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawnRegret:
-    """What it costs to have chosen one option where another one was right, before tax.
+    """Regret of choosing one option in the draws in which another option is the cheapest, before tax.
 
     Attributes:
-        key: what was chosen; right_key: what was the cheapest.
-        probability: share of the draws in which `right_key` was the cheapest.
-        regret_usd: what `key` cost more in them on average; None where it could do the work of none.
+        key: key of the chosen option.
+        right_key: key of the cheapest option.
+        probability: share of the draws in which `right_key` is the cheapest.
+        regret_usd: mean excess cost of `key` in these draws; None if it can do the work of none of them.
     """
 
     key: str
@@ -75,7 +77,7 @@ class DrawnRegret:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawnCost:
-    """The present value of an option's cost in one draw, before and after tax."""
+    """Present value of the cost of an option in one draw, before and after tax."""
 
     number: int
     key: str
@@ -85,7 +87,7 @@ class DrawnCost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawn:
-    """All options over all draws, what a wrong choice costs, when owning pays, and the costs of the first draws."""
+    """Result of a simulation: statistics of all options, regrets, breakevens, and the costs in the first draws."""
 
     options: tuple[DrawnOption, ...]
     regrets: tuple[DrawnRegret, ...]
@@ -93,7 +95,7 @@ class Drawn:
     breakevens: tuple[DrawnBreakeven, ...] = ()
 
 
-def drawn(
+def simulate(
     ledger: Ledger,
     draws: "Mapping[str, Column]",
     *,
@@ -101,19 +103,19 @@ def drawn(
     paths: PathDraws | None = None,
     breakevens: bool = False,
 ) -> Drawn:
-    """Return the present value of every option in every draw of the uncertain inputs.
+    """Calculate the present value of every option in every draw of the uncertain inputs.
 
-    The cash flow is a sum of products of inputs, so that a draw scales the present value of the terms that are products
-    of the same inputs; a path of prices enters as the mean of its months, weighted by what is paid at the price of
-    each. Taxes are linear in the cash flow, and so scale with it. What follows whole bills is valued from the bills
-    of each draw (`drawn_bills`).
+    The cash flow is a sum of products of inputs, so a draw scales the present value of all terms that are products of
+    the same inputs. A price path enters as the mean of its months, weighted by the payments at each month's price.
+    Taxes are linear in the cash flow and scale with it. Charges that depend on a whole bill are calculated from the
+    bills of each draw (`drawn_bills`).
 
     Args:
-        ledger: the cash flow.
-        draws: a column of factors (1 is the base) per input, and `number`; inputs without a column stay at 1.
-        taxes: None counts before tax alone.
-        paths: of the rental price of every accelerator, one per draw; None keeps it.
-        breakevens: whether to count the months to breakeven of each draw too.
+        ledger: cash flow.
+        draws: a column of factors (1 is the base value) per input, and `number`; inputs without a column stay at 1.
+        taxes: tax rate and depreciation; None calculates before tax only.
+        paths: paths of the rental price of every accelerator, one per draw; None keeps the price constant.
+        breakevens: whether to calculate the months to breakeven in each draw.
 
     Raises:
         ClusterwrightError: the figures over all draws do not reconcile, which is a bug.
@@ -124,25 +126,26 @@ def drawn(
     ledger.create("drawn_present", "tco/sql/drawn_present.sql", {})
     products = {row["place"]: row["inputs"] for row in ledger.query("tco/sql/drawn_product.sql", {})}
     shares = price_shares(ledger)
-    bills = Bills(ledger)
-    months = Breakevens(ledger, bills) if breakevens else None
+    spend_charges = SpendCharges(ledger)
+    months = Breakevens(ledger, spend_charges) if breakevens else None
     blocks = repeat(None) if paths is None else paths.blocks()
-    for first, markets in zip(range(0, len(draws["number"]), AT_ONCE), blocks, strict=False):
-        block = {name: column[first : first + AT_ONCE] for name, column in draws.items()}
-        works = Works(ledger, block)
+    for first, markets in zip(range(0, len(draws["number"]), BLOCK_DRAWS), blocks, strict=False):
+        block = {name: column[first : first + BLOCK_DRAWS] for name, column in draws.items()}
+        work = DrawnWork(ledger, block)
         path = None if paths is None or markets is None else paths.of_candidates(markets)
-        factors = Factors(block | derived(ledger, works), path)
-        fits = owners_fit(ledger, works)
+        factors = Factors(block | derived_columns(ledger, work), path)
+        feasible = owned_feasible(ledger, work)
         if months is not None:
-            months.add(factors, fits)
-        # One product each: the digits of one option do not hang on how many others there are.
+            months.count_block(factors, feasible)
+        # One matrix product per option, so that the digits of its result do not depend on the number of options.
         levels = {} if path is None else {name: path[key] @ share for (name, key), share in shares.items()}
-        factors.add(levels | bills.columns(factors))
+        factors.add_columns(levels | spend_charges.columns(factors))
         with (
-            ledger.holding(
-                "drawn_factor", _as_table(block["number"], {place: factors.of(products[place]) for place in products})
+            ledger.registered(
+                "drawn_factor",
+                _as_table(block["number"], {place: factors.product(products[place]) for place in products}),
             ),
-            ledger.holding("drawn_fit", _as_table(block["number"], fits)),
+            ledger.registered("drawn_fit", _as_table(block["number"], feasible)),
         ):
             ledger.create("drawn_cost", "tco/sql/drawn_cost.sql", {}, append=first > 0)
     for name in ("drawn_option", "drawn_regret"):
@@ -157,31 +160,31 @@ def drawn(
     return Drawn(
         options=tuple(DrawnOption(**row) for row in ledger.query("tco/sql/drawn_option_row.sql", {})),
         regrets=tuple(DrawnRegret(**row) for row in ledger.query("tco/sql/drawn_regret_row.sql", {})),
-        costs=tuple(DrawnCost(**row) for row in ledger.query("tco/sql/drawn_cost_row.sql", {"most": MOST_ROWS})),
-        breakevens=() if months is None else tuple(months.found()),
+        costs=tuple(DrawnCost(**row) for row in ledger.query("tco/sql/drawn_cost_row.sql", {"most": MAX_ROWS})),
+        breakevens=() if months is None else tuple(months.quantiles()),
     )
 
 
 def price_shares(ledger: Ledger) -> "dict[tuple[str, str], Column]":
-    """Return which share of the present value that each option pays is at prices agreed at the start of each month.
+    """Return the shares of the present value of each term that are paid at prices agreed at the start of each month.
 
     Returns:
-        Shares by name of the column of a draw (one per term whose price is agreed again) and candidate whose nodes are
-        paid: one per month (the first is paid at today's price) and one more for the end of the horizon.
+        Shares by name of the draw's column (one per term with a renegotiated price) and key of the candidate whose
+        nodes are paid: one per month, the first at today's price, and one for the end of the horizon.
     """
-    import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
+    import numpy as np  # noqa: PLC0415 - heavy, and only simulations need it
 
     rows: list[dict[str, Any]] = ledger.query("tco/sql/price_weight.sql", {})
     months = math.ceil(ledger.economics.horizon_months) + 1
     weights: dict[tuple[str, str], Column] = {}
     for row in rows:
-        of_term = weights.setdefault((row["price_path"], row["part_key"]), np.zeros(months))
-        of_term[row["agreed_month"]] += row["usd"]
-    return {name: shares_of(of_term) for name, of_term in weights.items()}
+        by_month = weights.setdefault((row["price_path"], row["part_key"]), np.zeros(months))
+        by_month[row["agreed_month"]] += row["usd"]
+    return {name: normalised(by_month) for name, by_month in weights.items()}
 
 
 def _as_table(number: "Column", columns: "Mapping[Any, NDArray[Any]]") -> "dict[str, NDArray[Any]]":
-    """Return columns by key as a table of number, key and value."""
+    """Return columns by key as one table with the columns number, key and value."""
     import numpy as np  # noqa: PLC0415
 
     return {

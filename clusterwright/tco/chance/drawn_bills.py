@@ -1,6 +1,6 @@
-"""What follows a whole bill in a draw: plans of support by the month, committed spends that are not used by the year.
+"""Charges on a whole bill in each draw: support plans by month, and unused committed spend by year.
 
-Both are piecewise linear in what is spent, and so are valued from the spend of each draw, one month after the other.
+Both are piecewise linear in the spend, so they are calculated from the spend of each draw, month by month.
 """
 
 import math
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class Factors:
-    """What terms come to over their base in each draw: the product of the columns that they move with.
+    """Factors of the terms of the cash flow in each draw: products of the columns that a term is proportional to.
 
     Attributes:
-        columns: of a draw, by name.
-        paths: prices at the start of each month over today's, a row per draw, by candidate; or none.
-        every_price: the price over today's in all months, whenever it is agreed, where there is no path.
+        columns: columns of the draws, by name.
+        paths: prices at the start of each month over today's price, one row per draw, by candidate; or None.
+        every_price: price over today's price in all months, if there are no paths.
     """
 
     def __init__(
@@ -38,21 +38,21 @@ class Factors:
         self.every_price = every_price
         self._known: dict[tuple[str, ...], Column] = {(): columns["number"] * 0.0 + 1.0}
 
-    def add(self, columns: "Mapping[str, Column]") -> None:
-        """Add columns that nothing was asked of before."""
+    def add_columns(self, columns: "Mapping[str, Column]") -> None:
+        """Add columns; they must not have been used in a product before."""
         self.columns = {**self.columns, **columns}
 
-    def of(self, moves: Sequence[str]) -> "Column":
-        """Return the product of the columns of those names; a name without a column stays at its base."""
+    def product(self, moves: Sequence[str]) -> "Column":
+        """Return the product of the named columns; a name without a column counts as 1."""
         names = tuple(moves)
         if names not in self._known:
             first = self.columns.get(names[-1])
-            rest = self.of(names[:-1])
+            rest = self.product(names[:-1])
             self._known[names] = rest if first is None else rest * first
         return self._known[names]
 
     def price(self, key: str, month: float | None) -> "Column | float":
-        """Return what a candidate agrees at the start of a month over today's price; 1 for what has no such price."""
+        """Return the price agreed by a candidate at the start of a month over today's price; 1 without such a price."""
         if month is None:
             return 1.0
         return self.every_price if self.paths is None else self.paths[key][:, int(month)]
@@ -60,7 +60,7 @@ class Factors:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Part:
-    """One part of a bill: whose it is, what it comes to in the base, and what it moves with."""
+    """One part of a bill: its candidate, its amount at base values, and the columns that it is proportional to."""
 
     key: str
     usd: float
@@ -71,7 +71,7 @@ class _Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Bill:
-    """What one candidate pays at the end of one month by what its bill comes to."""
+    """Charge of one candidate at the end of one month, as a function of the spend on its bill."""
 
     key: str
     month_end: float
@@ -82,7 +82,7 @@ class _Bill:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Share:
-    """What one option pays of the bills of one candidate after one month up to another."""
+    """Share of one option in the bills of one candidate, after one month up to another."""
 
     key: str
     part_key: str
@@ -93,18 +93,18 @@ class _Share:
 
     @property
     def work_column(self) -> str:
-        """Name of the column of a draw that holds the share of the work."""
+        """Name of the column with the share of the work in each draw."""
         return f"share/{self.key}/{self.part_key}/{self.from_month:.0f}"
 
-    def holds(self, month: float) -> bool:
+    def applies(self, month: float) -> bool:
         return month <= self.to_month and (month > self.from_month or month == self.from_month == 0)
 
 
-class Bills:
-    """The bills of a cash flow that plans of support and committed spends are counted by."""
+class SpendCharges:
+    """Charges of a cash flow that depend on the spend of whole bills: support plans and unused committed spend."""
 
     def __init__(self, ledger: Ledger) -> None:
-        found: dict[tuple[str, str, float], list[_Part]] = {}
+        parts_by_bill: dict[tuple[str, str, float], list[_Part]] = {}
         for row in ledger.query("tco/sql/drawn_bill.sql", {}):
             part = _Part(
                 key=row["part_key"],
@@ -113,9 +113,9 @@ class Bills:
                 price_set_month=row["price_set_month"],
                 moves=tuple(row["moves"]),
             )
-            found.setdefault((row["of_what"], row["key"], row["month_end"]), []).append(part)
+            parts_by_bill.setdefault((row["of_what"], row["key"], row["month_end"]), []).append(part)
         fees = _fees(ledger)
-        short = {
+        shortfalls = {
             (row["key"], row["month_end"]): _shortfall(row["committed_usd"])
             for row in ledger.query("tco/sql/committed_spend.sql", {})
         }
@@ -124,46 +124,48 @@ class Bills:
                 key=key,
                 month_end=month,
                 parts=tuple(parts),
-                price=fees[key] if what == "support" else short[key, month],
+                price=fees[key] if what == "support" else shortfalls[key, month],
                 by_use=what == "support",
             )
-            for (what, key, month), parts in found.items()
+            for (what, key, month), parts in parts_by_bill.items()
         )
-        self._shares = tuple(_Share(**row) for row in ledger.query("tco/sql/bill_share.sql", {})) if found else ()
+        self._shares = (
+            tuple(_Share(**row) for row in ledger.query("tco/sql/bill_share.sql", {})) if parts_by_bill else ()
+        )
         self._rate = ledger.economics.discount_rate
 
-    def paid(self, factors: Factors, *, of: str | None = None) -> "Iterator[tuple[str, float, Column]]":
-        """Yield option, month and USD of each draw of what is paid by what bills come to; `of` one candidate alone."""
+    def payments(self, factors: Factors, *, candidate_key: str | None = None) -> "Iterator[tuple[str, float, Column]]":
+        """Yield option, month and USD in each draw of every charge, or of those of one candidate."""
         for bill in self._bills:
-            if of not in (None, bill.key):
+            if candidate_key not in (None, bill.key):
                 continue
             usd = [(part, _amount(part, factors)) for part in bill.parts]
-            spent = sum((amount for _, amount in usd), factors.of(()) * 0.0)
+            spent = sum((amount for _, amount in usd), factors.product(()) * 0.0)
             due = bill.price(spent)
             for share in self._shares:
-                if share.part_key != bill.key or not share.holds(bill.month_end):
+                if share.part_key != bill.key or not share.applies(bill.month_end):
                     continue
-                worked = factors.of([share.work_column] if share.mixed else [])
-                yield share.key, bill.month_end, due * _part_of(usd, share, worked, spent, by_use=bill.by_use)
+                worked = factors.product([share.work_column] if share.mixed else [])
+                yield share.key, bill.month_end, due * _option_share(usd, share, worked, spent, by_use=bill.by_use)
 
     def columns(self, factors: Factors) -> "dict[str, Column]":
-        """Return the present value of what each option pays so, by the name of its column of a draw."""
-        found: dict[str, Column] = {}
-        for key, month, usd in self.paid(factors):
+        """Return the present value of each option's charges, by name of the column (`bill/KEY`)."""
+        columns: dict[str, Column] = {}
+        for key, month, usd in self.payments(factors):
             name = f"bill/{key}"
             present = usd * (1.0 + self._rate) ** (-month / 12.0)
-            found[name] = found[name] + present if name in found else present
-        return found
+            columns[name] = columns[name] + present if name in columns else present
+        return columns
 
 
 def _amount(part: _Part, factors: Factors) -> "Column":
-    return part.usd * factors.of(part.moves) * factors.price(part.key, part.price_set_month)
+    return part.usd * factors.product(part.moves) * factors.price(part.key, part.price_set_month)
 
 
-def _part_of(
+def _option_share(
     usd: "Sequence[tuple[_Part, Column]]", share: _Share, worked: "Column", spent: "Column", *, by_use: bool
 ) -> "Column | float":
-    """Return the share of a bill's price that an option pays: as it pays the parts of the bill."""
+    """Return the share of a charge that an option pays, which equals its share in the parts of the bill."""
     import numpy as np  # noqa: PLC0415
 
     if not (by_use and share.mixed):
@@ -173,20 +175,20 @@ def _part_of(
 
 
 def _shortfall(committed_usd: float) -> "Callable[[Column], Column]":
-    """Return what is paid at the end of a year by what its use costs: max(0, committed - spent)."""
+    """Return the payment at the end of a year as a function of the spend: max(0, committed - spent)."""
 
-    def of(spent: "Column") -> "Column":
+    def shortfall(spent: "Column") -> "Column":
         import numpy as np  # noqa: PLC0415
 
         return np.maximum(0.0, committed_usd - spent)
 
-    return of
+    return shortfall
 
 
 def _fees(ledger: Ledger) -> "dict[str, Callable[[Column], Column]]":
-    """Return what each candidate's plan of support costs in a month by what is spent in it."""
+    """Return the monthly price of each candidate's support plan as a function of the month's spend."""
     tiers: dict[str, list[tuple[float, float, float]]] = {}
-    least: dict[str, float] = {}
+    minimums: dict[str, float] = {}
     for candidate in ledger.candidates:
         plan = candidate.support
         if plan is not None:
@@ -194,17 +196,17 @@ def _fees(ledger: Ledger) -> "dict[str, Callable[[Column], Column]]":
             tiers[candidate.key] = [
                 (tier.from_usd, end, tier.fraction) for tier, end in zip(plan.tiers, ends, strict=True)
             ]
-            least[candidate.key] = plan.minimum_usd
+            minimums[candidate.key] = plan.minimum_usd
 
-    def fee(key: str) -> "Callable[[Column], Column]":
-        def of(spent: "Column") -> "Column":
+    def fee_of(key: str) -> "Callable[[Column], Column]":
+        def fee(spent: "Column") -> "Column":
             import numpy as np  # noqa: PLC0415
 
             by_tier = sum(
                 fraction * np.maximum(0.0, np.minimum(spent, end) - start) for start, end, fraction in tiers[key]
             )
-            return np.where(spent > 0, np.maximum(least[key], by_tier), 0.0)
+            return np.where(spent > 0, np.maximum(minimums[key], by_tier), 0.0)
 
-        return of
+        return fee
 
-    return {key: fee(key) for key in tiers}
+    return {key: fee_of(key) for key in tiers}

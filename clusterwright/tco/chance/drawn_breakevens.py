@@ -1,10 +1,10 @@
-"""When owning becomes cheaper than renting in every draw: months, as `breakeven_month.sql` counts them in the base."""
+"""Months to breakeven of owning against renting in every draw, by the rule of `breakeven_month.sql` for base values."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.tco.chance.drawn_bills import Bills, Factors
+from clusterwright.tco.chance.drawn_bills import Factors, SpendCharges
 from clusterwright.tco.ledger.engine import Ledger
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawnBreakeven:
-    """When one owned option becomes cheaper than one rented option, over all draws whose work the owner can do.
+    """Breakeven of one owned option with one rented option, over all draws whose work the owned option can do.
 
     Attributes:
-        owned_key, rented_key: the two options.
-        months_p10, months_p50, months_p90: quantiles of the months; None where that share of the draws does not get
-            there within the horizon.
-        probability_never: share of the draws in which it does not get there; None where the owner can do no draw.
+        owned_key, rented_key: keys of the two options.
+        months_p10, months_p50, months_p90: quantiles of the months; None if that share of the draws has no breakeven
+            within the horizon.
+        probability_never: share of the draws without a breakeven; None if the owned option can do the work of no draw.
     """
 
     owned_key: str
@@ -34,12 +34,12 @@ class DrawnBreakeven:
 
 
 class Breakevens:
-    """Months to breakeven of every owned option against every rented one, collected block by block of the draws."""
+    """Months to breakeven of every owned option with every rented one, collected over blocks of draws."""
 
-    def __init__(self, ledger: Ledger, bills: Bills) -> None:
-        import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
+    def __init__(self, ledger: Ledger, spend_charges: SpendCharges) -> None:
+        import numpy as np  # noqa: PLC0415 - heavy, and only simulations need it
 
-        self._bills = bills
+        self._spend_charges = spend_charges
         rows = ledger.query("tco/sql/drawn_month.sql", {})
         self._ends = [0.0, *(row["month_end"] for row in ledger.query("tco/sql/month.sql", {}))]
         self._rows: dict[str, list[dict[str, Any]]] = {}
@@ -52,24 +52,24 @@ class Breakevens:
         self._place = {end: place for place, end in enumerate(self._ends)}
         self._np = np
 
-    def add(self, factors: Factors, fits: "Mapping[str, NDArray[np.bool_]]") -> None:
-        """Count one block of draws; `fits` tells of owned candidates in which of them they can do the work."""
+    def count_block(self, factors: Factors, feasible: "Mapping[str, NDArray[np.bool_]]") -> None:
+        """Count one block of draws; `feasible` marks the draws whose work an owned candidate can do, by key."""
         np = self._np
-        bills: dict[str, dict[float, Column]] = {}
-        for key, month, usd in self._bills.paid(factors):
-            of_key = bills.setdefault(key, {})
-            of_key[month] = of_key[month] + usd if month in of_key else usd
+        charges: dict[str, dict[float, Column]] = {}
+        for key, month, usd in self._spend_charges.payments(factors):
+            by_month = charges.setdefault(key, {})
+            by_month[month] = by_month[month] + usd if month in by_month else usd
         if not self._owned or not self._rented:
             return
-        owned = {key: self._cumulative(key, factors, bills.get(key, {})) for key in self._owned}
+        owned = {key: self._cumulative(key, factors, charges.get(key, {})) for key in self._owned}
         for rented_key in self._rented:
-            rented = self._cumulative(rented_key, factors, bills.get(rented_key, {}))
+            rented = self._cumulative(rented_key, factors, charges.get(rented_key, {}))
             for key in self._owned:
                 months = _months(owned[key] - rented, np.array(self._ends))
-                kept = months[fits[key]] if key in fits else months
-                self._months.setdefault((key, rented_key), []).append(kept)
+                counted = months[feasible[key]] if key in feasible else months
+                self._months.setdefault((key, rented_key), []).append(counted)
 
-    def found(self) -> "Iterator[DrawnBreakeven]":
+    def quantiles(self) -> "Iterator[DrawnBreakeven]":
         """Yield the quantiles of every pair."""
         np = self._np
         for (owned_key, rented_key), blocks in self._months.items():
@@ -84,32 +84,32 @@ class Breakevens:
                 probability_never=float(np.isinf(months).mean()) if months.size else None,
             )
 
-    def _cumulative(self, key: str, factors: Factors, bills: "dict[float, Column]") -> "Column":
-        """Return what is paid up to each month, a row per month and a column per draw."""
+    def _cumulative(self, key: str, factors: Factors, charges: "dict[float, Column]") -> "Column":
+        """Return the cumulative payments, one row per month and one column per draw."""
         np = self._np
-        flow = np.zeros((len(self._ends), len(factors.of(()))))
+        flow = np.zeros((len(self._ends), len(factors.product(()))))
         terms: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in self._rows[key]:
             terms.setdefault(tuple(row["moves"]), []).append(row)
         for moves, rows in terms.items():
-            factor = factors.of(moves)
-            even = np.zeros(len(self._ends))
+            factor = factors.product(moves)
+            at_fixed_price = np.zeros(len(self._ends))
             for row in rows:
                 price = factors.price(row["part_key"], row["price_set_month"])
                 if isinstance(price, float):
-                    even[self._place[row["month_end"]]] += row["usd"]
+                    at_fixed_price[self._place[row["month_end"]]] += row["usd"]
                 else:
                     flow[self._place[row["month_end"]]] += row["usd"] * price * factor
-            if even.any():
-                flow += np.outer(even, factor)
-        for month, usd in bills.items():
+            if at_fixed_price.any():
+                flow += np.outer(at_fixed_price, factor)
+        for month, usd in charges.items():
             flow[self._place[month]] += usd
         total: Column = np.cumsum(flow, axis=0)
         return total
 
 
 def _months(gap: "Column", ends: "Column") -> "Column":
-    """Return when the gap (owned less rented, a row per month) falls to 0 and stays below, infinite if it does not."""
+    """Return the month in which the gap (owned less rented, a row per month) falls to 0 for good; infinite if never."""
     import numpy as np  # noqa: PLC0415
 
     above = gap > 0
@@ -124,7 +124,7 @@ def _months(gap: "Column", ends: "Column") -> "Column":
 
 
 def _quantile(ordered: "Column", share: float) -> float | None:
-    """Return a quantile by a straight line between the values; None where it is not finite or there is no value."""
+    """Return a quantile by linear interpolation; None if it is not finite or there are no values."""
     if not ordered.size:
         return None
     place = share * (ordered.size - 1)
@@ -134,40 +134,42 @@ def _quantile(ordered: "Column", share: float) -> float | None:
     return None if value == float("inf") else float(value)
 
 
-#: Prices that are tried at once, and how often the span between two of them is cut again.
-_POINTS, _CUTS = 17, 14
-#: Above this many times today's price none is looked for.
-_MOST = 2.0**20
+#: Search for a breakeven price: number of prices evaluated together, and number of refinements between two of them.
+_POINTS, _REFINEMENTS = 17, 14
+#: Upper end of the search for a breakeven price, as a multiple of today's price.
+_MAX_PRICE = 2.0**20
 
 
 class NodePrices:
-    """What rented options cost over the horizon at other prices of their nodes.
+    """Cost of rented options over the horizon as a function of the price of their nodes.
 
-    Nodes, what is charged on them (work lost, surcharges), plans of support by their tiers, and what a committed spend
-    falls short of all follow the price, so that the cost is piecewise linear in it, and never falls where it rises.
+    Nodes, charges on them (lost work, surcharges), tiered support plans and unused committed spend all depend on the
+    price, so the cost is piecewise linear and monotonic in it.
     """
 
     def __init__(self, ledger: Ledger) -> None:
-        self._bills = Bills(ledger)
+        self._spend_charges = SpendCharges(ledger)
         self._totals = {row["key"]: row for row in ledger.query("tco/sql/node_priced.sql", {})}
 
     def breakeven(self, key: str, usd: float) -> float | None:
-        """Return the share of today's price of its nodes at which an option costs so much over the horizon.
+        """Return the node price, as a share of today's, at which an option has a given cost over the horizon.
 
-        None where its other costs alone are above, or where it costs less at any price.
+        Returns:
+            The share, or None if the option's other costs alone exceed the given cost, or if it costs less at any
+            price.
         """
-        import numpy as np  # noqa: PLC0415 - heavy, and only a comparison in the terms of finance needs it
+        import numpy as np  # noqa: PLC0415 - heavy, and only the finance views need it
 
         if key not in self._totals:
             return None
         low, high = 0.0, 1.0
         least, most = self._usd(key, np.array([low, high]))
-        while most < usd and high < _MOST:
+        while most < usd and high < _MAX_PRICE:
             low, least, high = high, most, 2.0 * high
             (most,) = self._usd(key, np.array([high]))
         if least > usd or most < usd or most == least:
             return None
-        for _ in range(_CUTS):
+        for _ in range(_REFINEMENTS):
             prices = np.linspace(low, high, _POINTS)
             costs = self._usd(key, prices)
             place = min(max(1, int(np.searchsorted(costs, usd))), _POINTS - 1)
@@ -181,7 +183,7 @@ class NodePrices:
         row = self._totals[key]
         total = row["fixed_usd"] + row["nodes_usd"] * prices
         factors = Factors({"number": np.zeros(len(prices))}, None, every_price=prices)
-        for owner, _, usd in self._bills.paid(factors, of=key):
+        for owner, _, usd in self._spend_charges.payments(factors, candidate_key=key):
             total = total + usd if owner == key else total
-        found: Column = total
-        return found
+        total_usd: Column = total
+        return total_usd

@@ -1,4 +1,4 @@
-"""What follows from the inputs of a draw: hours worked by option, and quantities that follow the work by steps."""
+"""Columns derived from the inputs of a draw: hours worked by option, and quantities that follow the work in steps."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-#: Slack for shares that are 1 but for rounding.
+#: Tolerance for shares that are 1 except for rounding.
 ROUNDING = 1e-9
-#: How long a run takes.
+#: Input with the time of a run.
 RUN_TIME = "run_time"
-#: Inputs whose column in a draw is of all options or, with a key behind the stroke, of one.
+#: Inputs with one column for all options (`name`) or with a column for each option (`name/KEY`).
 BY_OPTION = (RUN_TIME, "cloud_price", "resale_fraction")
 
 
-class Works:
-    """The work of each draw on every candidate.
+class DrawnWork:
+    """Work of every candidate in each draw.
 
     Attributes:
-        by_option: factors of the inputs that options have of their own, by name of the column.
-        run_times: time of a run over that of the base, by key.
-        over_base: hours worked over those of the base, by key.
-        busy: share of the hours that the work of the first year takes, by key; above 1 is too much for an owner.
+        by_option: factors of the inputs in `BY_OPTION`, by name of the column.
+        run_times: time of a run over the base value, by key.
+        over_base: hours worked over the base value, by key.
+        busy: share of the hours that the work of the first year takes, by key; above 1 exceeds an owned cluster.
     """
 
     def __init__(self, ledger: Ledger, draws: "Mapping[str, Column]") -> None:
@@ -45,41 +45,41 @@ class Works:
         self.busy = {key: share * self.over_base[key] for key, share in ledger.busy_fractions.items()}
 
 
-def owners_fit(ledger: Ledger, works: Works) -> "dict[str, NDArray[np.bool_]]":
-    """Return in which draws each owned option has hours enough for the work, by key.
+def owned_feasible(ledger: Ledger, work: DrawnWork) -> "dict[str, NDArray[np.bool_]]":
+    """Return the draws in which each owned option has enough hours for the work, by key.
 
-    A mix that rents what is too much for its own nodes always has.
+    A mix that rents the work beyond its owned nodes is always feasible and is not in the result.
     """
-    fits = {entry.key: works.busy[entry.key] <= 1.0 + ROUNDING for entry in ledger.candidates if entry.owned}
+    feasible = {entry.key: work.busy[entry.key] <= 1.0 + ROUNDING for entry in ledger.candidates if entry.owned}
     for mix in ledger.mixes:
         if not mix.rents_more:
-            owned = [part for part in mix.parts if part.key in fits]
+            owned = [part for part in mix.parts if part.key in feasible]
             for part in owned:
-                busy = part.variable_share * works.busy[part.key]
-                fits[mix.key] = busy <= part.fixed_share + ROUNDING
-    return fits
+                busy = part.variable_share * work.busy[part.key]
+                feasible[mix.key] = busy <= part.fixed_share + ROUNDING
+    return feasible
 
 
-def derived(ledger: Ledger, works: Works) -> "dict[str, Column]":
-    """Return the columns of a draw that its inputs make, by name as in `drawn_flow`.
+def derived_columns(ledger: Ledger, work: DrawnWork) -> "dict[str, Column]":
+    """Return the columns derived from the inputs of a draw, by name as in `drawn_flow`.
 
-    `run_time/KEY`, and so for each of `BY_OPTION`: factor of the option. `commitment/KEY/MONTH`: nodes that are
-    committed from that month on, over those of the base's first month. `lot/KEY/MONTH`: capacity that is bought in that
-    month to grow, over the first purchase. `share/MIX/KEY/MONTH`: share of the work from that month on that a mix does
-    on that candidate.
+    `NAME/KEY` for each name in `BY_OPTION`: factor of the option. `commitment/KEY/MONTH`: nodes committed from that
+    month on, over those of the first month at base values. `lot/KEY/MONTH`: capacity bought for growth in that month,
+    over the first purchase. `share/MIX/KEY/MONTH`: share of the work that a mix does on that candidate from that month
+    on.
     """
-    found = dict(works.by_option)
+    columns = dict(work.by_option)
     for candidate in ledger.candidates:
-        found |= _lots(ledger, candidate, works) if candidate.owned else _commitments(ledger, candidate, works)
+        columns |= _lots(ledger, candidate, work) if candidate.owned else _commitments(ledger, candidate, work)
     for mix in ledger.mixes:
-        found |= dict(_shares(ledger, mix, works))
-    return found
+        columns |= dict(_shares(ledger, mix, work))
+    return columns
 
 
-def _lots(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[str, Column]":
-    busy = works.busy[candidate.key] * (1.0 if candidate.expands else 0.0)
+def _lots(ledger: Ledger, candidate: Candidate, work: DrawnWork) -> "dict[str, Column]":
+    busy = work.busy[candidate.key] * (1.0 if candidate.expands else 0.0)
     sizes = lot_sizes(
-        ledger.economics.pace,
+        ledger.economics.growth,
         horizon_months=ledger.economics.horizon_months,
         busy_fraction=busy,
         nodes=max(1, candidate.nodes),
@@ -87,27 +87,27 @@ def _lots(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[str, Colu
     return {f"lot/{candidate.key}/{month:.0f}": size + 0.0 * busy for month, size in sizes.items()}
 
 
-def _commitments(ledger: Ledger, candidate: Candidate, works: Works) -> "dict[str, Column]":
+def _commitments(ledger: Ledger, candidate: Candidate, work: DrawnWork) -> "dict[str, Column]":
     months = committed_months(candidate, ledger.economics)
     if months is None:
         return {}
     nodes = committed_nodes(
-        ledger.economics.pace,
+        ledger.economics.growth,
         horizon_months=ledger.economics.horizon_months,
-        busy_fraction=works.busy[candidate.key],
+        busy_fraction=work.busy[candidate.key],
         period_months=months,
     )
-    none, first = 0.0 * works.busy[candidate.key], max(1.0, ledger.busy_fractions[candidate.key])
-    return {f"commitment/{candidate.key}/{start:.0f}": number / first + none for start, number in nodes.items()}
+    zeros, first = 0.0 * work.busy[candidate.key], max(1.0, ledger.busy_fractions[candidate.key])
+    return {f"commitment/{candidate.key}/{start:.0f}": number / first + zeros for start, number in nodes.items()}
 
 
-def _shares(ledger: Ledger, mix: Mix, works: Works) -> "Iterator[tuple[str, Column]]":
+def _shares(ledger: Ledger, mix: Mix, work: DrawnWork) -> "Iterator[tuple[str, Column]]":
     owned = next((part.key for part in mix.parts if part.key != mix.rented_key), None)
     for part in mix.parts:
-        none = 0.0 * works.over_base[part.key]
-        share = part.variable_share + none
+        zeros = 0.0 * work.over_base[part.key]
+        share = part.variable_share + zeros
         if mix.rents_more and owned is not None and part.from_month >= mix.delivery_months:
-            work = ledger.economics.pace.work(part.from_month) * works.over_base[owned]
-            owns = owned_share(mix.most_work, work) + none
-            share = 1.0 - owns if part.key == mix.rented_key else owns
+            month_work = ledger.economics.growth.work(part.from_month) * work.over_base[owned]
+            owned_part = owned_share(mix.most_work, month_work) + zeros
+            share = 1.0 - owned_part if part.key == mix.rented_key else owned_part
         yield f"share/{mix.key}/{part.key}/{part.from_month:.0f}", share

@@ -1,4 +1,4 @@
-"""Where rental prices may go: paths made of blocks of months of the price history, drawn at random."""
+"""Simulated paths of rental prices: a block bootstrap of the monthly price history."""
 
 import datetime as dt
 import itertools
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-#: A history of fewer months is none: two years hold one round of yearly price lists at least twice.
-LEAST_MONTHS = 24
-#: Price key of the monthly index of an accelerator, before its id.
+#: Minimum length of a history in months: in two years a yearly price list changes at least twice.
+MIN_MONTHS = 24
+#: Prefix of the price key of an accelerator's monthly index, before its id.
 _INDEX = "index/gix-"
-#: How the mean change of the past is taken: left out, or kept.
+#: Treatment of the mean change in the past: removed, or kept.
 DRIFTS = ("none", "historic")
 _MONTHS_A_YEAR = 12
-#: Draws whose paths are in memory at once.
-AT_ONCE = 20_000
+#: Number of draws whose paths are held in memory together.
+BLOCK_DRAWS = 20_000
 #: Change of ln(price) over each month.
 _Changes = Sequence[tuple[dt.date, float]]
 
@@ -36,10 +36,11 @@ class MarketHistory:
     """Monthly changes of rental prices.
 
     Attributes:
-        accelerators: whose markets they are of, or the price keys of their indices.
-        named: whether these are the accelerators that were asked for.
+        accelerators: accelerators of the series, or the price keys of their indices.
+        named: whether these are the requested accelerators rather than substitutes.
         first_month, last_month: first days of the first and of the last month with a change.
-        log_changes: one series per accelerator: change of ln(price) over each month without a gap, oldest first.
+        log_changes: one series per accelerator with the change of ln(price) over each month without a gap, oldest
+            first.
     """
 
     accelerators: tuple[str, ...]
@@ -50,7 +51,7 @@ class MarketHistory:
 
     @property
     def months(self) -> int:
-        """Months of all series together."""
+        """Total number of months of all series."""
         return sum(len(series) for series in self.log_changes)
 
     @property
@@ -60,7 +61,7 @@ class MarketHistory:
 
     @property
     def volatility_per_year(self) -> float:
-        """Standard deviation of the changes of ln(price), over a year: that of a month times the root of 12."""
+        """Standard deviation of the change of ln(price) over a year: the monthly one times the root of 12."""
         mean = self.drift_per_year / _MONTHS_A_YEAR
         squares = math.fsum((change - mean) ** 2 for series in self.log_changes for change in series)
         return math.sqrt(squares / self.months * _MONTHS_A_YEAR)
@@ -68,11 +69,11 @@ class MarketHistory:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathRule:
-    """How paths are drawn.
+    """Rule for drawing price paths.
 
     Attributes:
-        block_months: this many months in a row are taken from the history at once; a shorter series begins again.
-        drift: one of `DRIFTS`. `none`: the mean change is taken off, so that the median path stays where it is.
+        block_months: number of consecutive months drawn from the history together; a shorter series wraps around.
+        drift: one of `DRIFTS`. `none` subtracts the mean change, so that the median path is flat.
         resale_correlation: rank correlation of resale with the rental price at the end of the path, 0 to 1.
     """
 
@@ -84,56 +85,56 @@ class PathRule:
 def market_histories(
     book: PriceBook, products: Sequence[GpuProduct], accelerators: Collection[str], as_of: dt.date
 ) -> dict[str, MarketHistory]:
-    """Return the history of each accelerator, whatever others are asked for; empty where no price has one.
+    """Return the price history of each accelerator, independently of the others; empty if no price has a history.
 
-    The monthly index of an accelerator's rental prices (price points `index/gix-…`) is its market, where there is one
-    of two years; else the mean change of the prices of its products (`pricing/sql/market_change.sql`); else the
-    markets of all products that have one stand in.
+    The history is the monthly index of the accelerator's rental prices (price points `index/gix-…`) if it covers two
+    years; otherwise the mean change of the prices of its products (`pricing/sql/market_change.sql`); otherwise the
+    histories of all accelerators that have one are used as a substitute.
 
     Args:
         book: prices.
-        products: everything that is rented with accelerators.
-        accelerators: ids of those that are asked for.
-        as_of: later prices are not looked at.
+        products: all rental products with accelerators.
+        accelerators: ids of the requested accelerators.
+        as_of: day of the newest price to use.
     """
-    found: dict[str, MarketHistory] = {}
-    without: list[str] = []
+    histories: dict[str, MarketHistory] = {}
+    missing: list[str] = []
     for accelerator in sorted(set(accelerators)):
         named = [entry for entry in products if entry.accelerator == accelerator]
         own = _indexed(book, [accelerator], as_of) or _averaged(book, named, as_of)
         if own:
-            found[accelerator] = _history(own, named=True)
+            histories[accelerator] = _history(own, named=True)
         else:
-            without.append(accelerator)
-    if without:
-        every = sorted({entry.accelerator for entry in products})
-        indexed = _indexed(book, every, as_of)
-        runs = indexed | {
+            missing.append(accelerator)
+    if missing:
+        all_accelerators = sorted({entry.accelerator for entry in products})
+        indexed = _indexed(book, all_accelerators, as_of)
+        available = indexed | {
             accelerator: run
             for accelerator, run in _averaged(book, products, as_of).items()
             if f"{_INDEX}{accelerator}" not in indexed
         }
-        if runs:
-            stand_in = _history(runs, named=False)
-            found |= dict.fromkeys(without, stand_in)
-    return found
+        if available:
+            substitute = _history(available, named=False)
+            histories |= dict.fromkeys(missing, substitute)
+    return histories
 
 
 def _indexed(book: PriceBook, accelerators: Sequence[str], as_of: dt.date) -> dict[str, _Changes]:
-    """Return the changes of the indices that are long enough, by price key."""
+    """Return the monthly changes of the indices that are long enough, by price key."""
     runs = {f"{_INDEX}{accelerator}": _index_changes(book, accelerator, as_of) for accelerator in accelerators}
-    return {sku: run for sku, run in runs.items() if len(run) >= LEAST_MONTHS}
+    return {sku: run for sku, run in runs.items() if len(run) >= MIN_MONTHS}
 
 
 def _averaged(book: PriceBook, products: Sequence[GpuProduct], as_of: dt.date) -> dict[str, _Changes]:
-    """Return the mean changes of products' prices that are long enough, by accelerator."""
+    """Return the mean monthly changes of products' prices that are long enough, by accelerator."""
     if not products:
         return {}
     months: dict[str, list[tuple[dt.date, float]]] = {}
     for row in book.query("pricing/sql/market_change.sql", {"as_of": as_of}, products=products):
         months.setdefault(row["accelerator"], []).append((row["month_start"], row["log_change"]))
-    runs = {accelerator: _without_gap(found) for accelerator, found in months.items()}
-    return {accelerator: run for accelerator, run in runs.items() if len(run) >= LEAST_MONTHS}
+    runs = {accelerator: _without_gap(changes) for accelerator, changes in months.items()}
+    return {accelerator: run for accelerator, run in runs.items() if len(run) >= MIN_MONTHS}
 
 
 def _history(runs: Mapping[str, _Changes], *, named: bool) -> MarketHistory:
@@ -147,7 +148,7 @@ def _history(runs: Mapping[str, _Changes], *, named: bool) -> MarketHistory:
 
 
 def _index_changes(book: PriceBook, accelerator: str, as_of: dt.date) -> list[tuple[dt.date, float]]:
-    """Return the change of ln(index) from each month to the next, of the newest months without a gap."""
+    """Return the change of ln(index) from month to month over the newest months without a gap."""
     points = {
         point.effective_from.replace(day=1): point.usd
         for point in book.history(f"{_INDEX}{accelerator}", term="on_demand")
@@ -157,49 +158,49 @@ def _index_changes(book: PriceBook, accelerator: str, as_of: dt.date) -> list[tu
     changes = [
         (month, math.log(points[following] / points[month]))
         for month, following in itertools.pairwise(months)
-        if _number(following) == _number(month) + 1
+        if _month_number(following) == _month_number(month) + 1
     ]
     return _without_gap(changes)
 
 
 def _without_gap(months: Sequence[tuple[dt.date, float]]) -> list[tuple[dt.date, float]]:
-    """Return the newest months that follow on each other."""
+    """Return the newest run of consecutive months."""
     run: list[tuple[dt.date, float]] = []
     for month, change in months:
-        if run and _number(month) != _number(run[-1][0]) + 1:
+        if run and _month_number(month) != _month_number(run[-1][0]) + 1:
             run = []
         run.append((month, change))
     return run
 
 
-def _number(month: dt.date) -> int:
+def _month_number(month: dt.date) -> int:
     return month.year * _MONTHS_A_YEAR + month.month
 
 
 def price_paths(
     log_changes: Sequence[Sequence[float]], rule: PathRule, *, months: int, draws: int, rng: "np.random.Generator"
 ) -> "Column":
-    """Return one path per draw: price at the start of each month over today's, and at the end of the last one.
+    """Return one path per draw: the price at the start of each month and at the end of the last, over today's price.
 
-    A circular block bootstrap (Politis and Romano 1992): blocks of consecutive months start at a month drawn at random,
-    each of every series equally likely; after the last month of a series follows its first.
+    A circular block bootstrap (Politis and Romano 1992): blocks of consecutive months start at a random month, all
+    months of all series being equally likely; the last month of a series is followed by its first.
 
     Args:
         log_changes: change of ln(price) over each month, by series.
         rule: length of the blocks, and drift.
-        months: of the path, so that it has one value more.
+        months: length of the path, which has one value more.
         draws: number of paths.
-        rng: where chance comes from.
+        rng: random number generator.
 
     Raises:
-        InputError: there is no history, or the rule is none.
+        InputError: there is no history, or the rule is invalid.
 
     >>> import numpy as np
     >>> rule = PathRule(block_months=2, drift="historic")
     >>> price_paths([[0.0, 0.0]], rule, months=3, draws=1, rng=np.random.default_rng(1)).tolist()
     [[1.0, 1.0, 1.0, 1.0]]
     """
-    import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need it
+    import numpy as np  # noqa: PLC0415 - heavy, and only simulations need it
 
     if not any(log_changes) or rule.block_months < 1 or rule.drift not in DRIFTS:
         raise InputError("no path can be drawn", help="give a history, blocks of 1 month or more, and a known drift")
@@ -221,15 +222,15 @@ def price_paths(
 class PathDraws:
     """Paths of the rental price of every accelerator, one per draw; the same seed gives the same paths.
 
-    The path of an accelerator follows from the seed, its name and its history alone.
+    The paths of an accelerator depend only on the seed, its name and its history.
 
     Attributes:
-        markets: history by accelerator.
-        accelerators: of every candidate, by its key.
-        rule: how paths are drawn.
-        months: of each path.
+        markets: price history by accelerator.
+        accelerators: accelerator of every candidate, by its key.
+        rule: rule for drawing paths.
+        months: length of each path.
         draws: number of paths of each accelerator.
-        seed: of chance.
+        seed: seed of the random numbers.
     """
 
     markets: Mapping[str, MarketHistory]
@@ -240,10 +241,10 @@ class PathDraws:
     seed: int
 
     def blocks(self) -> "Iterator[dict[str, Column]]":
-        """Yield the paths of `AT_ONCE` draws after the other, by accelerator: prices over today's, as `price_paths`."""
+        """Yield the paths by accelerator as in `price_paths`, in blocks of `BLOCK_DRAWS` draws."""
         streams = {accelerator: stream(f"price_path/{accelerator}", self.seed) for accelerator in self.markets}
-        for first in range(0, self.draws, AT_ONCE):
-            number = min(AT_ONCE, self.draws - first)
+        for first in range(0, self.draws, BLOCK_DRAWS):
+            number = min(BLOCK_DRAWS, self.draws - first)
             yield {
                 accelerator: price_paths(
                     history.log_changes, self.rule, months=self.months, draws=number, rng=streams[accelerator]
@@ -252,21 +253,21 @@ class PathDraws:
             }
 
     def of_candidates(self, markets: "Mapping[str, Column]") -> "dict[str, Column]":
-        """Return by candidate what is known by accelerator."""
+        """Return the columns of each candidate's accelerator, by key of the candidate."""
         return {key: markets[accelerator] for key, accelerator in self.accelerators.items()}
 
     def end_levels(self) -> "dict[str, Column]":
-        """Return the price at the end of the horizon over today's of every draw, by accelerator."""
+        """Return the price at the end of the horizon over today's price in every draw, by accelerator."""
         return self._joined(lambda path: path[:, -1])
 
     def levels(self, weights: "Column") -> "dict[str, Column]":
-        """Return the weighted mean of the path over its months, of every draw, by accelerator; 1 is today's price.
+        """Return the weighted mean of the path over its months in every draw, by accelerator; 1 is today's price.
 
         Args:
-            weights: one per month (0 is the price of today, n that at the start of month n + 1; the last one that of
-                the end).
+            weights: weights of the path's values: 0 is today's price, n the price at the start of month n + 1, and the
+                last one the price at the end.
         """
-        shares = shares_of(weights)
+        shares = normalised(weights)
         return self._joined(lambda path: path @ shares)
 
     def _joined(self, of_path: "Callable[[Column], Column]") -> "dict[str, Column]":
@@ -276,8 +277,8 @@ class PathDraws:
         return {accelerator: np.concatenate([block[accelerator] for block in blocks]) for accelerator in self.markets}
 
 
-def shares_of(weights: "Column") -> "Column":
-    """Return weights over their sum; where they sum to nothing, today's price alone."""
+def normalised(weights: "Column") -> "Column":
+    """Return weights divided by their sum; if the sum is 0, all weight is on today's price."""
     import numpy as np  # noqa: PLC0415
 
     total = weights.sum()

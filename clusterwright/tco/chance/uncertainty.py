@@ -1,4 +1,4 @@
-"""Uncertain inputs: their bands, draws from them (Latin hypercube), and what came out. `drawing` values them."""
+"""Uncertain inputs: their bands, and draws from them (Latin hypercube). `drawing` calculates the costs."""
 
 import csv
 import hashlib
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-#: Share of resale that moves with the rental price: what old GPUs fetch follows what renting them earns.
+#: Correlation of resale with the rental price: the resale value of old GPUs follows the rent that they earn.
 RESALE_WITH_RENT = 0.7
-#: Correlation of the errors in the time of a run on different clusters: most of it comes from the same formulas, the
-#: same model and the same job, the rest from the cluster itself (estimate).
+#: Correlation of the errors in the run time on different clusters (estimate): most of the error comes from the same
+#: formulas, model and job, the rest from the cluster itself.
 _COMMON_ERROR = 0.8
-_MOST_DRAWS = 1_000_000
+_MAX_DRAWS = 1_000_000
 _ROUNDING = 1e-9
 _RESALE = "resale_fraction"
-#: What decides how much work there is to pay for.
-_OF_TIME = ("run_time", "utilisation")
+#: Inputs that determine the amount of work.
+_WORK_INPUTS = ("run_time", "utilisation")
 SEED = 20261121
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OwnBand:
-    """What a user says of one input, in the unit of the input (`utilisation`) or as a factor on it (prices, run time).
+    """Band of one input given by the user, in the unit of the input (`utilisation`) or as a factor (prices, run time).
 
     Attributes:
-        key: of the input.
-        spread: both ends lie so far from the value, as a share of it; 0 makes it certain. None where ends are given.
-        low, high, distribution, values, shares: as in `UncertainInput`, values not yet over the base.
+        key: key of the input.
+        spread: distance of both ends from the value, as a share of it; 0 makes the input certain. None if the ends are
+            given.
+        low, high, distribution, values, shares: as in `UncertainInput`, but not divided by the base value.
     """
 
     key: str
@@ -79,28 +80,31 @@ def uncertain_inputs(
     """Return the uncertain inputs of a comparison as factors on their base values.
 
     Args:
-        parameters: of the cash flow; their bands are those of the assumptions, none where the user gave the value.
-        utilisation: share of the hours, so that the high end is at most all of them.
-        purchase_band: cheapest and dearest purchase over the base, from assumed prices; widens the shipped band.
-        run_times: P10 and P90 of the time of a run over the base, of the plan, by option.
-        own: bands of the user, in the place of all others.
+        parameters: parameters of the cash flow with the bands of their assumptions; a value given by the user is
+            certain.
+        utilisation: base value, which limits the high end to 100 %.
+        purchase_band: lowest and highest purchase over the base value, from assumed prices; it widens the shipped band.
+        run_times: the plan's P10 and P90 of the run time over the base value, by option.
+        own: bands given by the user, which replace all others.
 
     Raises:
-        InputError: a band of the user names no input, or does not fit it; `path` says which one.
+        InputError: a user's band names no input or does not fit it; `path` names the band.
     """
-    found = dict(_bands())
+    inputs = dict(_bands())
     most = 1 / utilisation
-    found["utilisation"] = replace(found["utilisation"], high=max(1.0, min(found["utilisation"].high, most)), most=most)
-    bought = found["purchase_price"]
-    found["purchase_price"] = replace(
-        bought, low=min(bought.low, *purchase_band), high=max(bought.high, *purchase_band)
+    inputs["utilisation"] = replace(
+        inputs["utilisation"], high=max(1.0, min(inputs["utilisation"].high, most)), most=most
+    )
+    purchase = inputs["purchase_price"]
+    inputs["purchase_price"] = replace(
+        purchase, low=min(purchase.low, *purchase_band), high=max(purchase.high, *purchase_band)
     )
     if run_times:
-        found["run_time"] = UncertainInput(
+        inputs["run_time"] = UncertainInput(
             key="run_time",
             low=min(band.low for band in run_times),
             high=max(band.high for band in run_times),
-            reason="error of the plan's run times, P10 to P90; of one model, and so mostly the same for all options",
+            reason="error of the plan's run times, P10 to P90; from one model, so most of it is common to all options",
             source="plan",
             distribution="two_sided",
             bands=tuple(run_times),
@@ -113,12 +117,12 @@ def uncertain_inputs(
             1.0 if not parameter.value else end / parameter.value
             for end in (parameter.low, parameter.value, parameter.high)
         )
-        found[parameter.key] = UncertainInput(
+        inputs[parameter.key] = UncertainInput(
             key=parameter.key, low=ends[0], high=ends[2], reason=parameter.reason, source=parameter.source
         )
     for band in own:
-        found[band.key] = _of_user(band, found, values)
-    return tuple(found.values())
+        inputs[band.key] = _of_user(band, inputs, values)
+    return tuple(inputs.values())
 
 
 def _of_user(band: OwnBand, known: Mapping[str, UncertainInput], values: Mapping[str, float]) -> UncertainInput:
@@ -132,7 +136,7 @@ def _of_user(band: OwnBand, known: Mapping[str, UncertainInput], values: Mapping
         )
     value = values.get(band.key, 1.0)
     if not value:
-        raise InputError(f"{band.key} is 0, and no band is drawn around 0", help="give it a value first", path=path)
+        raise InputError(f"{band.key} is 0, which has no relative band", help="give it a value first", path=path)
     if band.spread is not None:
         low, high = max(0.0, 1.0 - band.spread), 1.0 + band.spread
     elif band.values:
@@ -152,17 +156,17 @@ def _of_user(band: OwnBand, known: Mapping[str, UncertainInput], values: Mapping
     )
     if drawn.most is not None and drawn.high > drawn.most + _ROUNDING and band.spread is None:
         raise InputError(
-            f"{band.key} of {percent(drawn.high * value)} is more than there is", help="give at most 100 %", path=path
+            f"{band.key} of {percent(drawn.high * value)} exceeds 100 %", help="give at most 100 %", path=path
         )
     within = drawn.certain or (drawn.low <= 1 + _ROUNDING and drawn.high >= 1 - _ROUNDING)
     if drawn.distribution in ("triangular", "beta") and not within:
         raise InputError(
-            f"{band.key} is {value:g}, outside of its band from {band.low:g} to {band.high:g}",
-            help="its peak is the value itself: let the band hold it, or take distribution: normal",
+            f"{band.key} is {value:g}, outside its band from {band.low:g} to {band.high:g}",
+            help="the peak of the distribution is the value itself: extend the band to it, or use distribution: normal",
             path=path,
         )
-    if band.key in _OF_TIME and (drawn.high == 0 or 0 in drawn.values):
-        raise InputError(f"{band.key} of 0 is no work at all", help="give values above 0", path=path)
+    if band.key in _WORK_INPUTS and (drawn.high == 0 or 0 in drawn.values):
+        raise InputError(f"{band.key} of 0 means that no work is done", help="give values above 0", path=path)
     try:
         check(drawn)
     except InputError as error:
@@ -180,36 +184,37 @@ def latin_hypercube(
 ) -> dict[str, "Column"]:
     """Return draws of every input as columns of factors; the same seed gives the same draws.
 
-    Every input's distribution is cut into as many slices of equal probability as there are draws, and each slice is
-    drawn once (McKay, Beckman, Conover 1979). Resale follows the rental price through normal scores.
+    The distribution of every input is divided into as many strata of equal probability as there are draws, and each
+    stratum is drawn once (McKay, Beckman, Conover 1979). Resale is correlated with the rental price through normal
+    scores.
 
-    An input's draws depend on the seed and on the name of the input alone: another input, before or after it, moves
-    nothing that does not use it.
+    The draws of an input depend only on the seed and the input's name, so adding another input changes nothing that
+    does not use it.
 
     Args:
-        inputs: what is drawn.
-        draws: how many, 1 to a million.
-        seed: of chance.
+        inputs: inputs to draw.
+        draws: number of draws, 1 to a million.
+        seed: seed of the random numbers.
         resale_correlation: correlation of the normal scores of resale and rental price, 0 to 1.
-        rent_levels: rental price of each draw that the resale of an option follows, for example at the end of a path,
-            by its key; without, all resale follows the input `cloud_price`. A price that is the same in all draws is
-            not followed.
+        rent_levels: rental price in each draw that the resale of an option is correlated with, for example at the end
+            of a path, by key of the option; None correlates all resale with the input `cloud_price`. A price that is
+            equal in all draws is ignored.
 
     Raises:
-        InputError: fewer than 1 or more than a million draws.
+        InputError: there are fewer than 1 or more than a million draws.
     """
-    if not 1 <= draws <= _MOST_DRAWS:
-        raise InputError(f"{draws} draws cannot be taken", help=f"take 1 to {_MOST_DRAWS:,}")
-    import numpy as np  # noqa: PLC0415 - heavy, and only comparisons under uncertainty need them
+    if not 1 <= draws <= _MAX_DRAWS:
+        raise InputError(f"{draws} draws are not possible", help=f"use 1 to {_MAX_DRAWS:,}")
+    import numpy as np  # noqa: PLC0415 - heavy, and only simulations need them
     from scipy import special  # noqa: PLC0415 - not scipy.stats, which takes 0.6 s to load
 
     shares = {entry.key: slices(draws, entry.key, seed) for entry in inputs}
 
-    def following(rent: "Column") -> "Column":
-        mine = special.ndtri(shares[_RESALE])
-        scores = resale_correlation * special.ndtri(rent) + (1 - resale_correlation**2) ** 0.5 * mine
-        followed: Column = special.ndtr(scores)
-        return followed
+    def correlated(rent: "Column") -> "Column":
+        own_scores = special.ndtri(shares[_RESALE])
+        scores = resale_correlation * special.ndtri(rent) + (1 - resale_correlation**2) ** 0.5 * own_scores
+        resale: Column = special.ndtr(scores)
+        return resale
 
     columns = {"number": np.arange(draws, dtype=float)}
     for entry in inputs:
@@ -218,50 +223,50 @@ def latin_hypercube(
         if entry.key == _RESALE and rent_levels is not None:
             for key, levels in rent_levels.items():
                 rent = None if float(np.ptp(levels)) == 0.0 else (ranks(levels) - 0.5) / draws
-                columns[f"{_RESALE}/{key}"] = quantiles(entry, share if rent is None else following(rent))
+                columns[f"{_RESALE}/{key}"] = quantiles(entry, share if rent is None else correlated(rent))
         elif entry.key == _RESALE and "cloud_price" in shares:
-            share = following(shares["cloud_price"])
+            share = correlated(shares["cloud_price"])
         columns |= _factors(entry, share, own)
     return columns
 
 
 def _factors(entry: UncertainInput, share: "Column", own: "Mapping[str, Column] | None" = None) -> "dict[str, Column]":
-    """Return the factors of an input by name of the column: one, or one for each option that has a band of its own.
+    """Return the factors of an input by name of the column: one column, or one for each option with its own band.
 
     Args:
         entry: the input.
         share: probability of each draw.
-        own: probability of each draw that is a band's own, by its name; None moves all bands together.
+        own: additional probability of each draw for a band, by its name; None moves all bands together.
     """
     from scipy import special  # noqa: PLC0415
 
     if not entry.bands:
         return {entry.key: quantiles(entry, share)}
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for band in entry.bands:
         drawn = share
         if own is not None:
-            # Each is the root of the correlation the common part's, so that two of them have the correlation.
+            # The common part has the root of the correlation as its weight, so two bands have that correlation.
             drawn = special.ndtr(
                 entry.correlation**0.5 * special.ndtri(share)
                 + (1.0 - entry.correlation) ** 0.5 * special.ndtri(own[band.name])
             )
         column = quantiles(replace(entry, low=band.low, high=band.high, values=band.values or entry.values), drawn)
-        found |= {f"{entry.key}/{key}": column for key in band.keys}
-    return found
+        columns |= {f"{entry.key}/{key}": column for key in band.keys}
+    return columns
 
 
 def stream(name: str, seed: int) -> "np.random.Generator":
-    """Return the generator of one input, seeded by the seed of all and a stable hash of its name."""
+    """Return the random number generator of one input, seeded by the common seed and a stable hash of its name."""
     import numpy as np  # noqa: PLC0415
 
     return np.random.default_rng([seed, int.from_bytes(hashlib.sha256(name.encode()).digest())])
 
 
 def slices(draws: int, name: str, seed: int) -> "Column":
-    """Return a Latin hypercube of one input: one point of every slice of [0, 1], in any order.
+    """Return a Latin hypercube sample of one input: one point in every stratum of [0, 1], in random order.
 
-    The numbers are those of `scipy.stats.qmc.LatinHypercube` of one dimension with the generator of `stream`.
+    The numbers equal those of a one-dimensional `scipy.stats.qmc.LatinHypercube` with the generator of `stream`.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -272,7 +277,7 @@ def slices(draws: int, name: str, seed: int) -> "Column":
 
 
 def ranks(values: "Column") -> "Column":
-    """Return the place of each value in ascending order, from 1; equal ones share the mean of their places.
+    """Return the rank of each value in ascending order, from 1; equal values share their mean rank.
 
     >>> import numpy as np
     >>> ranks(np.array([3.0, 1.0, 3.0])).tolist()
@@ -286,7 +291,7 @@ def ranks(values: "Column") -> "Column":
 
 
 def one_at_a_time(inputs: Sequence[UncertainInput], ends: tuple[float, float] = (0.1, 0.9)) -> dict[str, "Column"]:
-    """Return draws for a tornado: number 0 is the base, then each input alone at its low and at its high quantile."""
+    """Return draws for a tornado chart: number 0 is the base, then each input alone at its low and high quantile."""
     import numpy as np  # noqa: PLC0415
 
     rows = 1 + 2 * len(inputs)
@@ -300,7 +305,7 @@ def one_at_a_time(inputs: Sequence[UncertainInput], ends: tuple[float, float] = 
 def grid(
     inputs: Sequence[UncertainInput], first: tuple[str, Sequence[float]], second: tuple[str, Sequence[float]]
 ) -> dict[str, "Column"]:
-    """Return draws for a heat map: every pair of factors of two inputs, the second one fastest, all others at base."""
+    """Return draws for a heat map: all pairs of factors of two inputs, the second varying fastest, others at base."""
     import numpy as np  # noqa: PLC0415
 
     (one, ones), (other, others) = first, second

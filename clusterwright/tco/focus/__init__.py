@@ -1,1 +1,1 @@
-"""Bills in the FOCUS format, read and counted. Start with `export`."""
+"""Bills in the FOCUS format: reading and aggregation. Start with `export`."""

@@ -1,4 +1,4 @@
-"""FOCUS exports of a running cluster: CSV or Parquet of any size, read by DuckDB without holding them in memory."""
+"""FOCUS exports of a running cluster: CSV or Parquet of any size, which DuckDB streams rather than loads."""
 
 import datetime as dt
 import re
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 COSTS = {"effective": "EffectiveCost", "billed": "BilledCost"}
-#: What is read, by our name: columns of FOCUS, and of providers, of which the first that is there is taken.
+#: Columns to read, by our name: names in FOCUS and of providers, of which the first one in the export is used.
 _COLUMNS = {
     "provider": ("ProviderName", "ServiceProviderName", "PublisherName", "InvoiceIssuerName"),
     "service": ("ServiceName",),
@@ -39,19 +39,22 @@ _COLUMNS = {
     "tags": ("Tags",),
 }
 _NEEDED = ("ChargeCategory", "BillingCurrency", "ChargePeriodStart", "ChargePeriodEnd", "Tags")
-#: What providers put before a key of the user's.
+#: Prefix that providers put before the user's tag keys.
 _PREFIX = "(?:(?:resourcetags/)?user[:_])?"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChargeGroup:
-    """Charges of the cluster that look alike, added up, in the currency that they were billed in.
+    """Sum of the cluster's charges that agree in all descriptive columns, in the billing currency.
 
     Attributes:
         provider, service, sku, meter, description, charge_category, charge_class, pricing_category, commitment_status,
-            unit: as in FOCUS; bill_line: our own column, where the rows have it.
-        amount: effective or billed cost, as was asked; quantity: None where no row says one.
-        every_quantity_known: whether each row says one; charges: how many rows.
+            currency, unit: as in FOCUS.
+        bill_line: our own column, empty in exports without it.
+        amount: effective or billed cost, as requested.
+        quantity: sum of the quantities; None if no row states one.
+        every_quantity_known: whether every row states a quantity.
+        charges: number of rows.
     """
 
     provider: str
@@ -74,7 +77,7 @@ class ChargeGroup:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Span:
-    """Time that usage of a provider is billed for without a break, in UTC."""
+    """Uninterrupted period of billed usage with a provider, in UTC."""
 
     provider: str
     start: dt.datetime
@@ -83,7 +86,7 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tagged:
-    """Cost in the cluster's accounts by `tagging`: `mine`, `other` cluster, `none`."""
+    """Cost in the cluster's accounts by `tagging`: `mine` (the cluster's tag), `other` (another value) or `none`."""
 
     tagging: str
     currency: str
@@ -93,12 +96,14 @@ class Tagged:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FocusExport:
-    """What an export says of one cluster.
+    """Content of an export about one cluster.
 
     Attributes:
-        groups: largest cost first; spans: by provider; tagged: of the accounts that hold the cluster.
-        repeated: rows that are the same as another in every column, and were counted once.
-        billing_periods: begins of the billing periods, as text.
+        groups: groups of charges, largest cost first.
+        spans: billed periods, by provider.
+        tagged: cost by tag in the accounts that contain the cluster.
+        repeated: number of rows identical to another one in every column, which were counted once.
+        billing_periods: starts of the billing periods, as text.
     """
 
     groups: tuple[ChargeGroup, ...]
@@ -109,35 +114,35 @@ class FocusExport:
 
 
 def read_focus(paths: Sequence[Path], *, tag: str, value: str, cost: str, count_repeated: bool = False) -> FocusExport:
-    """Read what FOCUS exports say of the cluster whose resources carry a tag.
+    """Read the charges of a cluster, whose resources carry a tag, from FOCUS exports.
 
     Args:
-        paths: CSV files (also compressed), or Parquet files, of one schema or several.
-        tag: key on the resources, as the user wrote it.
-        value: of it; upper and lower case are the same.
+        paths: CSV files (also compressed) or Parquet files, of one schema or several.
+        tag: key of the tag, as the user wrote it.
+        value: value of the tag, compared without regard to case.
         cost: `effective` (amortised) or `billed` (cash).
-        count_repeated: count rows that are the same in every column each time they come.
+        count_repeated: whether to count every one of several identical rows.
 
     Raises:
-        InputError: a file cannot be read, a column is missing, values cannot be read, or no row has the tag.
+        InputError: a file cannot be read, a column is missing, a value cannot be read, or no row has the tag.
     """
-    import duckdb  # noqa: PLC0415 - 0.2 s that only commands with tables pay
+    import duckdb  # noqa: PLC0415 - takes 0.2 s, and only commands with tables need it
 
     connection = in_memory()
     connection.execute("set timezone = 'UTC'")
     try:
         needed = {name: (name,) for name in (COSTS[cost], *_NEEDED)} | {"ProviderName": _COLUMNS["provider"]}
         name_columns(connection, paths, {**_COLUMNS, "amount": (COSTS[cost],)}, needed)
-        asked = _patterns(tag.lower()) | {"wanted": value.lower()}
-        _table(connection, "tally", asked)
+        parameters = _patterns(tag.lower()) | {"wanted": value.lower()}
+        _table(connection, "tally", parameters)
         _refuse_faults(connection)
         repeated = 0 if count_repeated else _rows(connection, _REPEATED)[0]["repeated"]
-        # Telling twins apart takes memory for every row, so that it is done only where there are some.
+        # Removing duplicate rows takes memory for every row, so it is done only if there are some.
         own = statement(f"tco/actual/{'single_charge' if repeated else 'own_charge'}.sql")
-        _table(connection, "mine", asked, over=f", own_charge as (\n{own}\n)")
+        _table(connection, "mine", parameters, over=f", own_charge as (\n{own}\n)")
         groups = tuple(ChargeGroup(**row) for row in _rows(connection, statement("tco/actual/charge_group.sql")))
         if not groups:
-            raise _no_row(connection, tag, value, asked)
+            raise _no_row(connection, tag, value, parameters)
         return FocusExport(
             groups=groups,
             spans=tuple(
@@ -160,19 +165,19 @@ _BILLING_PERIODS = "select distinct billing_start from mine where billing_start 
 
 
 def _patterns(key: str) -> dict[str, Any]:
-    """Return the patterns (RE2) that find a tag's value in an object, and its pair in a list."""
-    either = "|".join(re.escape(name) for name in dict.fromkeys((key, key.replace("-", "_"))))
-    named = f'"{_PREFIX}(?:{either})"'
+    """Return RE2 patterns that find a tag's value in a JSON object, and its key-value pair in a JSON list."""
+    names = "|".join(re.escape(name) for name in dict.fromkeys((key, key.replace("-", "_"))))
+    quoted_key = f'"{_PREFIX}(?:{names})"'
     return {
         "key": key,
-        "in_object": rf'{named}\s*:\s*"([^"]*)"',
-        "in_list": rf'\{{[^{{}}]*"key"\s*:\s*{named}[^{{}}]*\}}',
+        "in_object": rf'{quoted_key}\s*:\s*"([^"]*)"',
+        "in_list": rf'\{{[^{{}}]*"key"\s*:\s*{quoted_key}[^{{}}]*\}}',
     }
 
 
-def _table(connection: "DuckDBPyConnection", name: str, asked: dict[str, Any], over: str = "") -> None:
-    """Make a table of `tco/actual` from the export in one pass; the export itself is not kept."""
-    connection.execute(f"create table {name} as {_over_charges(f'tco/actual/{name}.sql', over)}", asked)
+def _table(connection: "DuckDBPyConnection", name: str, parameters: dict[str, Any], over: str = "") -> None:
+    """Create a table of `tco/actual` from the export in one pass, without storing the export itself."""
+    connection.execute(f"create table {name} as {_over_charges(f'tco/actual/{name}.sql', over)}", parameters)
 
 
 def _over_charges(path: str, over: str = "") -> str:
@@ -180,8 +185,10 @@ def _over_charges(path: str, over: str = "") -> str:
     return f"{charge}{over}\nselect * from (\n{statement(path)}\n)"
 
 
-def _rows(connection: "DuckDBPyConnection", text: str, asked: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    cursor = connection.execute(text, asked)
+def _rows(
+    connection: "DuckDBPyConnection", text: str, parameters: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    cursor = connection.execute(text, parameters)
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
@@ -189,18 +196,18 @@ def _rows(connection: "DuckDBPyConnection", text: str, asked: dict[str, Any] | N
 def _refuse_faults(connection: "DuckDBPyConnection") -> None:
     faults = _rows(connection, statement("tco/actual/fault.sql"))
     if faults:
-        said = [
+        messages = [
             f"{entry['charges']:,} row{'s have' if entry['charges'] > 1 else ' has'} {entry['fault']}"
             + (f", for example {entry['example']!r}" if entry["example"] else ": it is empty")
             for entry in faults
         ]
-        raise InputError("\n".join(said), help="the export is damaged or of another schema; export it again")
+        raise InputError("\n".join(messages), help="the export is damaged or has another schema; export it again")
 
 
-def _no_row(connection: "DuckDBPyConnection", tag: str, value: str, asked: dict[str, Any]) -> InputError:
-    seen = [row["tag_value"] for row in _rows(connection, _over_charges("tco/actual/tag_value.sql"), asked)]
-    told = f"its values there: {', '.join(seen)}" if seen else "no row has the tag at all"
+def _no_row(connection: "DuckDBPyConnection", tag: str, value: str, parameters: dict[str, Any]) -> InputError:
+    seen = [row["tag_value"] for row in _rows(connection, _over_charges("tco/actual/tag_value.sql"), parameters)]
+    reason = f"its values are {', '.join(seen)}" if seen else "no row has this tag"
     return InputError(
-        f"no row has the tag {tag}={value}; {told}",
-        help="name another one with --tag KEY=VALUE; AWS exports a tag only once it is activated for cost allocation",
+        f"no row has the tag {tag}={value}; {reason}",
+        help="choose another tag with --tag KEY=VALUE; AWS exports a tag only after its activation for cost allocation",
     )

@@ -1,4 +1,4 @@
-"""Files of FOCUS exports as one DuckDB view with names of ours, and the prices per hour that they state."""
+"""Files of FOCUS exports as one DuckDB view with our column names, and the hourly prices in them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,21 +19,22 @@ def name_columns(
     columns: Mapping[str, Sequence[str]],
     needed: Mapping[str, Sequence[str]],
 ) -> None:
-    """Make the view `named` over files, with `row_hash` of each whole row; tags of any form become JSON text.
+    """Create the view `named` over files, with a `row_hash` of each whole row; tags of any type become JSON text.
 
     Args:
-        connection: where the view is made.
+        connection: database of the view.
         paths: CSV files (also compressed) or Parquet files, not both.
-        columns: our names, with the columns of which the first that is there is taken; null where none is.
-        needed: names for people, with the columns of which one has to be there.
+        columns: our column names, each with the possible names in the files. The first one in the files is used; null
+            if there is none.
+        needed: names for messages, each with the possible names in the files, one of which is required.
 
     Raises:
-        InputError: a file is missing, the kinds are mixed, or a column is not there.
+        InputError: a file is missing, the kinds are mixed, or a required column is missing.
         duckdb.Error: a file cannot be read.
     """
     for path in paths:
         if not path.is_file():
-            raise InputError(f"{path} is no such file", help="give FOCUS exports as CSV or Parquet files")
+            raise InputError(f"there is no file {path}", help="give FOCUS exports as CSV or Parquet files")
     parquet = [path.suffix.lower() in _PARQUET for path in paths]
     if any(parquet) != all(parquet):
         raise InputError("CSV and Parquet are mixed", help="give files of one kind")
@@ -44,12 +45,12 @@ def name_columns(
         else f"read_csv([{listed}], header = true, all_varchar = true, union_by_name = true)"
     )
     described = connection.execute(f"describe select * from {reader}").fetchall()  # noqa: S608 - quoted above
-    known = {_plain(str(name)): (str(name), str(kind)) for name, kind, *_ in reversed(described)}
+    known = {_normalised(str(name)): (str(name), str(kind)) for name, kind, *_ in reversed(described)}
     missing = [name for name, names in needed.items() if _column(known, names) is None]
     if missing:
         raise InputError(
-            f"{paths[0].name} is no FOCUS export that can be used: it has no column {', '.join(missing)}",
-            help="export with FOCUS 1.0 or later, with tags; a report in the provider's own columns is none",
+            f"{paths[0].name} is not a usable FOCUS export: it has no column {', '.join(missing)}",
+            help="export with FOCUS 1.0 or later, with tags; a report with the provider's own columns does not work",
         )
     parts = []
     for ours, theirs in columns.items():
@@ -65,12 +66,12 @@ def name_columns(
     )
 
 
-def _plain(name: str) -> str:
+def _normalised(name: str) -> str:
     return name.strip().lower().replace("_", "").replace(" ", "")
 
 
 def _column(known: Mapping[str, tuple[str, str]], names: Sequence[str]) -> tuple[str, str] | None:
-    return next((known[_plain(name)] for name in names if _plain(name) in known), None)
+    return next((known[_normalised(name)] for name in names if _normalised(name) in known), None)
 
 
 _COLUMNS = {
@@ -100,16 +101,16 @@ _NEEDED = (
 
 
 def write_own_prices(paths: Sequence[Path], table: Path) -> None:
-    """Write the distinct contracted prices per hour of exports as CSV: provider, region, words, currency, amount, day.
+    """Write the distinct contracted hourly prices of exports as CSV: provider, region, words, currency, amount, day.
 
     Args:
         paths: FOCUS exports, CSV or Parquet.
-        table: file to write.
+        table: CSV file to write.
 
     Raises:
         InputError: a file cannot be read, or lacks a column.
     """
-    import duckdb  # noqa: PLC0415 - 0.2 s that only commands with tables pay
+    import duckdb  # noqa: PLC0415 - takes 0.2 s, and only commands with tables need it
 
     connection = in_memory()
     connection.execute("set timezone = 'UTC'")

@@ -1,1 +1,1 @@
-"""Formulas of finance in closed form: annuities, payments, returns. Start with `finance`."""
+"""Closed-form formulas of finance: annuities, payments, returns. Start with `finance`."""

@@ -1,4 +1,4 @@
-"""Formulas of finance: annuities, depreciation, fixed charges, levelised cost. Rates are per period, as fractions."""
+"""Formulas of finance: annuity, depreciation, fixed charge rate, levelised cost. Rates are fractions per period."""
 
 import csv
 import re
@@ -11,13 +11,13 @@ from clusterwright.errors import InputError
 
 
 def capital_recovery_factor(rate: float, periods: float) -> float:
-    """Return the equal payment per period that pays back 1 over some periods.
+    """Return the constant payment per period that repays 1 over a number of periods.
 
     rate / (1 - (1 + rate)^-periods); 1 / periods at a rate of 0 (Brealey, Myers: Principles of Corporate Finance).
 
     Args:
-        rate: per period, above -1.
-        periods: more than 0.
+        rate: interest rate per period, above -1.
+        periods: number of periods, more than 0.
 
     Raises:
         InputError: a value is out of range.
@@ -30,7 +30,7 @@ def capital_recovery_factor(rate: float, periods: float) -> float:
     if rate <= -1 or periods <= 0:
         raise InputError(
             f"there is no annuity of {periods:g} periods at a rate of {rate:g}",
-            help="periods are more than 0, the rate is above -1",
+            help="give more than 0 periods and a rate above -1",
         )
     if rate == 0:
         return 1.0 / periods
@@ -39,7 +39,7 @@ def capital_recovery_factor(rate: float, periods: float) -> float:
 
 
 def loan_payment(principal_usd: float, rate_per_year: float, months: int, residual_usd: float = 0.0) -> float:
-    """Return the equal monthly payment in USD of a loan or lease, at the nominal yearly rate / 12.
+    """Return the constant monthly payment of a loan or lease in USD, at a twelfth of the nominal yearly rate.
 
     (principal - residual / (1 + r)^n) x CRF(r, n): the residual is still owed after the last payment.
 
@@ -55,9 +55,9 @@ def loan_payment(principal_usd: float, rate_per_year: float, months: int, residu
 def weighted_cost_of_capital(
     *, equity_fraction: float, cost_of_equity: float, cost_of_debt: float, tax_rate: float
 ) -> float:
-    """Return the yearly rate that capital costs after tax (WACC), debt being what is not equity.
+    """Return the weighted average cost of capital (WACC) after tax, per year; the share of debt is 1 - equity.
 
-    equity x its cost + debt x its cost x (1 - tax rate) (Brealey, Myers: Principles of Corporate Finance).
+    equity x cost of equity + debt x cost of debt x (1 - tax rate) (Brealey, Myers: Principles of Corporate Finance).
 
     >>> round(weighted_cost_of_capital(equity_fraction=0.6, cost_of_equity=0.12, cost_of_debt=0.08, tax_rate=0.25), 6)
     0.096
@@ -65,30 +65,30 @@ def weighted_cost_of_capital(
     return equity_fraction * cost_of_equity + (1.0 - equity_fraction) * cost_of_debt * (1.0 - tax_rate)
 
 
-#: Methods of the mid-quarter convention.
+#: Names of the MACRS methods with the mid-quarter convention.
 _MID_QUARTER = re.compile(r"macrs_(3|5|7|15)_q[1-4]")
 
 
 @cache
 def _tables() -> Mapping[str, tuple[float, ...]]:
-    found: dict[str, tuple[float, ...]] = {}
+    tables: dict[str, tuple[float, ...]] = {}
     with (root() / "tco" / "depreciation.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            found[row["method"]] = (*found.get(row["method"], ()), float(row["fraction"]))
-    return found
+            tables[row["method"]] = (*tables.get(row["method"], ()), float(row["fraction"]))
+    return tables
 
 
 def depreciation_fractions(method: str, *, bonus_fraction: float = 0.0) -> tuple[float, ...]:
-    """Return the share of the cost that is written off in each year; the shares sum to 1.
+    """Return the share of the cost that is depreciated in each year; the shares sum to 1.
 
     Args:
-        method: `straight_line_N` over N years, or a table of `tco/depreciation.csv` such as `macrs_5`
+        method: `straight_line_N` over N years, or a table in `tco/depreciation.csv` such as `macrs_5`
             (half-year convention, IRS Publication 946 table A-1), or `macrs_5_q4` (mid-quarter convention, by the
-            quarter of the tax year, tables A-2 to A-5 by their rule).
-        bonus_fraction: share written off at once in the first year; the method takes the rest.
+            quarter of the tax year, tables A-2 to A-5 calculated by their rule).
+        bonus_fraction: share depreciated at once in the first year; the method applies to the rest.
 
     Raises:
-        InputError: there is no such method, or the bonus is no share.
+        InputError: there is no such method, or the bonus is not between 0 and 1.
 
     >>> depreciation_fractions("macrs_5")
     (0.2, 0.32, 0.192, 0.1152, 0.1152, 0.0576)
@@ -98,7 +98,7 @@ def depreciation_fractions(method: str, *, bonus_fraction: float = 0.0) -> tuple
     (0.75, 0.25)
     """
     if not 0 <= bonus_fraction <= 1:
-        raise InputError(f"a bonus depreciation of {bonus_fraction:g} is no share", help="give 0 to 1")
+        raise InputError(f"a bonus depreciation of {bonus_fraction:g} is not a share", help="give 0 to 1")
     years = method.removeprefix("straight_line_")
     if years != method and years.isdecimal() and 0 < int(years) <= 50:  # noqa: PLR2004 - longest life of a building
         fractions: tuple[float, ...] = (1.0 / int(years),) * int(years)
@@ -109,21 +109,21 @@ def depreciation_fractions(method: str, *, bonus_fraction: float = 0.0) -> tuple
         fractions = _tables()[method]
     else:
         raise InputError(
-            f"there is no depreciation {method!r}", help=f"use straight_line_5 or one of {', '.join(_tables())}"
+            f"there is no depreciation method {method!r}", help=f"use straight_line_5 or one of {', '.join(_tables())}"
         )
     first, *rest = (fraction * (1.0 - bonus_fraction) for fraction in fractions)
     return (first + bonus_fraction, *rest)
 
 
 def mid_quarter_fractions(life_years: int, quarter: int) -> tuple[float, ...]:
-    """Return the shares of MACRS with the mid-quarter convention, each to 0.01 %, the last being the rest.
+    """Return the yearly MACRS shares with the mid-quarter convention, rounded to 0.01 %; the last takes the remainder.
 
-    Declining balance (200 %, 150 % from 15 years on), from the middle of the quarter; straight line over the remaining
-    life from the year in which that is more (IRS Publication 946, chapter 4; tables A-2 to A-5).
+    Declining balance (200 %, 150 % from 15 years on) from the middle of the quarter, then straight line over the
+    remaining life from the year in which that gives more (IRS Publication 946, chapter 4; tables A-2 to A-5).
 
     Args:
-        life_years: 3, 5, 7 or 15.
-        quarter: of the tax year in which the asset is placed in service, 1 to 4.
+        life_years: recovery period: 3, 5, 7 or 15 years.
+        quarter: quarter of the tax year in which the asset is placed in service, 1 to 4.
 
     >>> mid_quarter_fractions(5, 1)
     (0.35, 0.26, 0.156, 0.1101, 0.1101, 0.0138)
@@ -132,18 +132,18 @@ def mid_quarter_fractions(life_years: int, quarter: int) -> tuple[float, ...]:
     """
     rate = (1.5 if life_years >= 15 else 2.0) / life_years  # noqa: PLR2004 - as in the publication
     first_year = 1.0 - (quarter - 0.5) / 4.0
-    left, found = 1.0, list[float]()
+    balance, shares = 1.0, list[float]()
     for year in range(life_years):
         share = first_year if year == 0 else 1.0
-        life_left = life_years - (0.0 if year == 0 else first_year + year - 1.0)
-        part = max(left * rate, left / life_left) * share
-        found.append(round(part, 4))
-        left -= part
-    return (*found, round(1.0 - sum(found), 4))
+        remaining_life = life_years - (0.0 if year == 0 else first_year + year - 1.0)
+        depreciation = max(balance * rate, balance / remaining_life) * share
+        shares.append(round(depreciation, 4))
+        balance -= depreciation
+    return (*shares, round(1.0 - sum(shares), 4))
 
 
 def present_value_of_depreciation(fractions: Sequence[float], rate: float) -> float:
-    """Return what writing off 1 over the years is worth today, each year's share at the year's end.
+    """Return the present value of depreciating 1 over the years, with each year's share at the end of the year.
 
     sum of fraction_t / (1 + rate)^t.
 
@@ -154,7 +154,7 @@ def present_value_of_depreciation(fractions: Sequence[float], rate: float) -> fl
 
 
 def fixed_charge_rate(rate: float, years: float, *, tax_rate: float = 0.0, depreciation: Sequence[float] = ()) -> float:
-    """Return the share of the purchase that must be earned each year, before tax, to pay for it.
+    """Return the fixed charge rate: the share of the purchase that must be earned each year before tax to pay for it.
 
     CRF x (1 - tax x PV of depreciation) / (1 - tax) (Short, Packey, Holt: Manual for the Economic Evaluation of Energy
     Efficiency and Renewable Energy Technologies, NREL/TP-462-5173).
@@ -162,11 +162,11 @@ def fixed_charge_rate(rate: float, years: float, *, tax_rate: float = 0.0, depre
     Args:
         rate: discount rate per year, after tax.
         years: life of the purchase.
-        tax_rate: on income, 0 to below 1.
-        depreciation: share of the purchase written off in each year; needed where there is tax.
+        tax_rate: tax rate on income, 0 to below 1.
+        depreciation: share of the purchase depreciated in each year; required with a tax rate above 0.
 
     Raises:
-        InputError: the tax rate is no share below 1.
+        InputError: the tax rate is not a share below 1.
 
     >>> fixed_charge_rate(0.08, 5) == capital_recovery_factor(0.08, 5)
     True
@@ -179,13 +179,13 @@ def fixed_charge_rate(rate: float, years: float, *, tax_rate: float = 0.0, depre
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Levelisation:
-    """How the purchases of a candidate are charged.
+    """Inputs of the levelised cost of a candidate.
 
     Attributes:
-        fixed_charge_rate: share of the purchases, less the present value of their resale, charged per year.
+        fixed_charge_rate: yearly charge as a share of the purchases less the present value of their resale.
         useful_gpu_hours_per_year: GPUs x hours x utilisation x availability x goodput.
-        discount_rate: per year, that resale is brought to the start with; None takes that of the economics.
-        life_months: age at which what is left at the end is sold; None takes the horizon.
+        discount_rate: yearly rate that discounts the resale to the start; None takes that of the economics.
+        life_months: age at which the remaining equipment is sold; None takes the horizon.
     """
 
     fixed_charge_rate: float
@@ -196,7 +196,7 @@ class Levelisation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LevelisedCost:
-    """Levelised cost of a candidate in USD; the two yearly sums are its parts."""
+    """Levelised cost of a candidate in USD, with the two yearly amounts that it consists of."""
 
     fixed_charge_rate: float
     capital_usd_per_year: float

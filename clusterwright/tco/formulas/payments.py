@@ -1,4 +1,4 @@
-"""What is paid for money that is borrowed: instalments of loans and leases, and what they come to for 1 USD bought."""
+"""Payments for borrowed money: instalments of loans and leases, and the payments per USD of purchases."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from clusterwright.tco.formulas.finance import loan_payment
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Instalment:
-    """One monthly payment: its interest, what it pays back, and what is owed after it, in USD."""
+    """One monthly payment: interest, repaid principal, and outstanding debt after it, in USD."""
 
     month: int
     interest_usd: float
@@ -18,7 +18,7 @@ class Instalment:
 def schedule(
     financed_usd: float, rate_per_year: float, months: int, residual_usd: float = 0.0
 ) -> tuple[Instalment, ...]:
-    """Return equal monthly payments that bring a debt down to a residual, at a twelfth of the nominal yearly rate.
+    """Return constant monthly payments that reduce a debt to a residual, at a twelfth of the nominal yearly rate.
 
     payment = (financed - residual / (1 + r)^n) x CRF(r, n).
 
@@ -28,24 +28,26 @@ def schedule(
     """
     rate = rate_per_year / 12.0
     payment = loan_payment(financed_usd, rate_per_year, months, residual_usd)
-    found, owed = [], financed_usd
+    instalments, owed = [], financed_usd
     for month in range(1, months + 1):
         interest = owed * rate
         owed -= payment - interest
-        found.append(Instalment(month=month, interest_usd=interest, principal_usd=payment - interest, owed_usd=owed))
-    return tuple(found)
+        instalments.append(
+            Instalment(month=month, interest_usd=interest, principal_usd=payment - interest, owed_usd=owed)
+        )
+    return tuple(instalments)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Financing:
-    """How what an option buys is paid for.
+    """Loan or lease for the purchases of an option.
 
     Attributes:
         kind: `loan`, `operating_lease` or `finance_lease`.
-        rate_per_year: nominal.
-        share: of the purchases that a bank pays; a lessor pays all of them.
-        months: number of payments; None is all whole months of the horizon.
-        residual: share of the purchases that is left after the payments.
+        rate_per_year: nominal interest rate per year.
+        share: share of the purchases that a bank finances; a lessor finances all of them.
+        months: number of payments; None takes all whole months of the horizon.
+        residual: share of the purchases still owed after the payments.
     """
 
     kind: str
@@ -57,11 +59,12 @@ class Financing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payment:
-    """What is paid at the end of a month for 1 USD of purchases; received is negative.
+    """Payment at the end of a month per USD of purchases; negative if it is received.
 
     Attributes:
-        month_end: None with the purchase, whenever it is paid.
-        category: `interest` and `lease` lower income; `principal` is what is borrowed and paid back.
+        month_end: month of the payment; None for the time of the purchase, whenever that is paid.
+        category: `interest` and `lease` lower taxable income; `principal` is the borrowed and repaid amount.
+        usd: amount per USD of purchases.
     """
 
     month_end: float | None
@@ -70,10 +73,10 @@ class Payment:
 
 
 def payments(financing: Financing, horizon_months: float) -> tuple[Payment, ...]:
-    """Return what a financing of 1 USD of purchases pays over the horizon; what is then owed is paid at its end.
+    """Return the payments over the horizon of a financing of 1 USD of purchases; the remaining debt is paid at its end.
 
-    An operating lease takes the place of the purchases and of their sale. A bank lends at the order, a lessor pays what
-    is bought when it is due; purchases, sale and depreciation stay.
+    An operating lease replaces the purchases and their sale. With a loan or a finance lease purchases, sale and
+    depreciation stay: a bank lends with the order, a lessor pays for the purchase when it is due.
 
     >>> loan = Financing(kind="loan", rate_per_year=0.12, months=2)
     >>> [(entry.month_end, entry.category, round(entry.usd, 4)) for entry in payments(loan, 1.0)]
@@ -91,10 +94,10 @@ def payments(financing: Financing, horizon_months: float) -> tuple[Payment, ...]
             for entry in due
         )
     leased = financing.kind == "finance_lease"
-    found = [Payment(month_end=None if leased else 0.0, category="principal", usd=-financing.share)]
+    all_payments = [Payment(month_end=None if leased else 0.0, category="principal", usd=-financing.share)]
     for entry in due:
-        found.append(Payment(month_end=float(entry.month), category="interest", usd=entry.interest_usd))
-        found.append(Payment(month_end=float(entry.month), category="principal", usd=entry.principal_usd))
+        all_payments.append(Payment(month_end=float(entry.month), category="interest", usd=entry.interest_usd))
+        all_payments.append(Payment(month_end=float(entry.month), category="principal", usd=entry.principal_usd))
     owed = due[-1].owed_usd if due else financing.share
-    found.append(Payment(month_end=float(months) if leased else horizon_months, category="principal", usd=owed))
-    return tuple(found)
+    all_payments.append(Payment(month_end=float(months) if leased else horizon_months, category="principal", usd=owed))
+    return tuple(all_payments)

@@ -1,4 +1,4 @@
-"""What one unit of work costs: its share of the cash of the horizon, per GPU-hour, per million tokens."""
+"""Cost of one unit of work: its share of the horizon's cash, per GPU-hour, per million tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _DEFINITIONS = "docs/tco.md"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunAmounts:
-    """USD of the horizon by how one run shares in them; see `cost_of_run`."""
+    """Payments of the horizon in USD, by the way in which they are allocated to a run; see `cost_of_run`."""
 
     variable_usd: float
     held_usd: float
@@ -19,10 +19,12 @@ class RunAmounts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunPart:
-    """What the cost of one run is counted from, of one part of an option in one scenario (`tco/sql/run_total.sql`).
+    """Inputs of the cost of one run, for one part of an option in one scenario (`tco/sql/run_total.sql`).
 
     Attributes:
-        paid: with their signs; absolute: without; priced: without, of prices that are documented or given.
+        paid: payments with their signs.
+        absolute: payments without their signs.
+        priced: payments without their signs whose price is documented or given.
         runs, share_while_held, share_while_running: see `cost_of_run`.
     """
 
@@ -34,7 +36,7 @@ class RunPart:
     share_while_running: float
 
     def arguments(self, amounts: RunAmounts, per_usd: float = 1.0) -> dict[str, float]:
-        """Return the arguments of `cost_of_run` for amounts of the part, in a currency of which a dollar buys some."""
+        """Return the arguments of `cost_of_run` for amounts of the part, in a currency worth `per_usd` per dollar."""
         return {
             "variable_usd": amounts.variable_usd * per_usd,
             "runs": self.runs,
@@ -50,9 +52,9 @@ class RunPart:
     source=f"{_DEFINITIONS}; tco/sql/run_total.sql",
     variable_usd=Term("paid by the hours worked", ",.2f"),
     runs=Term("amount of work in the horizon", ",.8g"),
-    held_usd=Term("paid for what is held", ",.2f"),
+    held_usd=Term("paid for held capacity", ",.2f"),
     share_while_held=Term("its hours over hours worked", ".8g"),
-    running_usd=Term("paid for what else is rented or kept", ",.2f"),
+    running_usd=Term("paid for other rented or permanent items", ",.2f"),
     share_while_running=Term("its hours over hours of the horizon", ".8g"),
 )
 def cost_of_run(
@@ -66,8 +68,9 @@ def cost_of_run(
 ) -> float:
     """Return USD of one run out of those of the horizon (definitions: `docs/tco.md`).
 
-    What is paid by the hours worked falls on all runs evenly; of what is held for the work, idle hours included, a run
-    takes its share of the hours worked; of everything else its share of the hours of the horizon.
+    Payments by the hours worked are divided evenly among all runs. Payments for capacity that is held for the work,
+    idle hours included, are allocated by the run's share of the hours worked, and all other payments by its share of
+    the hours of the horizon.
     """
     return variable_usd / runs + held_usd * share_while_held + running_usd * share_while_running
 
@@ -79,7 +82,7 @@ def cost_of_run(
     all_usd=Term("all", ",.2f"),
 )
 def priced_share(*, documented_usd: float, all_usd: float) -> float:
-    """Return the share of USD whose price is documented or given, resale counted without its sign."""
+    """Return the share of the cost whose price is documented or given, with resale as an absolute amount."""
     return documented_usd / all_usd
 
 
@@ -107,10 +110,11 @@ def usd_per_million_tokens(*, usd: float, tokens: float) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunTotal:
-    """What one run costs on an option in one scenario.
+    """Cost of one run on an option in one scenario.
 
     Attributes:
-        usd: of all parts; priced_share: of that without signs, None where nothing is paid.
+        usd: cost over all parts.
+        priced_share: share of the absolute cost whose price is documented or given; None if nothing is paid.
     """
 
     usd: float
@@ -118,7 +122,7 @@ class RunTotal:
 
 
 def run_total(parts: Sequence[RunPart]) -> RunTotal:
-    """Return what one run costs on an option of some parts, each of which does its share of the work."""
+    """Return the cost of one run on an option whose parts each do a share of the work."""
     absolute = sum(cost_of_run(**part.arguments(part.absolute)) for part in parts)
     documented = sum(cost_of_run(**part.arguments(part.priced)) for part in parts)
     return RunTotal(

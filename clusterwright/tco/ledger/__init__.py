@@ -1,1 +1,1 @@
-"""The cash flow in DuckDB, its input rows and its results. Start with `engine`."""
+"""Cash flow in DuckDB, its input rows and its results. Start with `engine`."""

@@ -10,7 +10,7 @@ from typing import Any
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
-from clusterwright.pricing.statements import files, of_its_own, statement, words
+from clusterwright.pricing.statements import files, private_connection, statement, words
 from clusterwright.tco.formulas.finance import Levelisation, LevelisedCost
 from clusterwright.tco.formulas.returns import Flow
 from clusterwright.tco.formulas.unit_cost import RunPart, RunTotal, run_total
@@ -33,12 +33,12 @@ from clusterwright.tco.terms.records import (
     PresentYear,
     PricedLine,
 )
-from clusterwright.tco.terms.stages import Event, Lot, Stage, lots, together
+from clusterwright.tco.terms.stages import CapacityEvent, MonthState, PurchaseLot, combined, purchase_lots
 
 Row = dict[str, Any]
 
 _BUSY = "tco/sql/candidate_busy.sql"
-#: The tables of a cash flow besides its inputs, each a statement of `tco/sql` over those before it.
+#: Tables of a cash flow besides its inputs; each is a statement in `tco/sql` over the tables before it.
 TABLES = (
     "work",
     "run_time",
@@ -60,20 +60,20 @@ TABLES = (
     "cash_term",
     "cash_flow",
 )
-#: Those that only some questions ask for, made when a statement first names one.
-AT_NEED = ("drawn_term", "drawn_flow", "term_input", "cumulative")
+#: Tables that few queries use; each is created when a statement first names it.
+LAZY_TABLES = ("drawn_term", "drawn_flow", "term_input", "cumulative")
 
 
 def cost(
     candidates: Sequence[Candidate], economics: Economics, book: PriceBook, scenarios: Sequence[str] = SCENARIOS
 ) -> tuple[CandidateCost, ...]:
-    """Return what each candidate costs, in order.
+    """Return the cost of each candidate, in order.
 
     Args:
-        candidates: compared with each other; all do the same number of runs in the horizon.
-        economics: what money is counted with.
+        candidates: candidates to compare; all do the same number of runs in the horizon.
+        economics: economic inputs.
         book: documented prices.
-        scenarios: to count; the bands of costs are unknown without `low` and `high`.
+        scenarios: scenarios to calculate; the bands of costs are unknown without `low` and `high`.
 
     Raises:
         InputError: an economic value is out of range, or two candidates share a key.
@@ -81,39 +81,39 @@ def cost(
     return Ledger(candidates, economics, book, scenarios=scenarios).costs()
 
 
-def pace_tables(
+def growth_tables(
     candidates: Sequence[Candidate],
     economics: Economics,
     busy_fractions: Mapping[str, float],
     known: Mapping[str, Assumption],
 ) -> dict[str, list[Row]]:
-    """Return the rows of the tables of lots, stages, events and commitments, by name of the table.
+    """Return the rows of the tables of purchase lots, months, events and commitments, by name of the table.
 
     Args:
-        candidates: compared with each other.
-        economics: with how the work changes, and resale.
+        candidates: candidates to compare.
+        economics: source of growth, replacement and resale values.
         busy_fractions: share of the hours that the work of the first year takes, by key of the candidate.
         known: assumptions by key.
     """
-    found = {entry.key: _lots(entry, economics, busy_fractions[entry.key], known) for entry in candidates}
-    of_lots = [(lot, {"lot_month": lot.month, "size": lot.size}) for of_key in found.values() for lot in of_key]
-    whole = [together(key, of_key) for key, of_key in found.items()]
+    lots_by_key = {entry.key: _lots(entry, economics, busy_fractions[entry.key], known) for entry in candidates}
+    sized_lots = [(lot, {"lot_month": lot.month, "size": lot.size}) for lots in lots_by_key.values() for lot in lots]
+    schedules = [combined(key, lots) for key, lots in lots_by_key.items()]
     committed = [lot for entry in candidates for lot in _committed(entry, economics, busy_fractions[entry.key])]
     return {
-        "lot_stage": [_columns_of(row) | size for lot, size in of_lots for row in lot.stages],
-        "lot_event": [_columns_of(row) | size for lot, size in of_lots for row in lot.events],
-        "stage": [_columns_of(row) for stages, _ in whole for row in stages],
-        "event": [_columns_of(row) for _, events in whole for row in events],
+        "lot_stage": [_columns_of(row) | size for lot, size in sized_lots for row in lot.states],
+        "lot_event": [_columns_of(row) | size for lot, size in sized_lots for row in lot.events],
+        "stage": [_columns_of(row) for states, _ in schedules for row in states],
+        "event": [_columns_of(row) for _, events in schedules for row in events],
         "commitment_lot": [_columns_of(row) for row in committed],
     }
 
 
 def _lots(
     candidate: Candidate, economics: Economics, busy_fraction: float, known: Mapping[str, Assumption]
-) -> tuple[Lot, ...]:
-    return lots(
+) -> tuple[PurchaseLot, ...]:
+    return purchase_lots(
         candidate.key,
-        economics.pace if candidate.owned else replace(economics.pace, refresh_months=None),
+        economics.growth if candidate.owned else replace(economics.growth, refresh_months=None),
         horizon_months=economics.horizon_months,
         busy_fraction=busy_fraction if candidate.owned and candidate.expands else 0.0,
         nodes=max(1, candidate.nodes),
@@ -127,37 +127,38 @@ def _committed(candidate: Candidate, economics: Economics, busy_fraction: float)
         return ()
     return commitment_lots(
         candidate.key,
-        economics.pace,
+        economics.growth,
         horizon_months=economics.horizon_months,
         busy_fraction=busy_fraction,
         period_months=months,
     )
 
 
-def _columns_of(record: Stage | Event | CommitmentLot) -> Row:
+def _columns_of(record: MonthState | CapacityEvent | CommitmentLot) -> Row:
     return {name: getattr(record, name) for name in record.__slots__}
 
 
-#: Longest horizon: the life of a building.
-MOST_MONTHS = 600
+#: Longest horizon in months: the life of a building.
+MAX_HORIZON_MONTHS = 600
 
 
 def check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence[Mix]) -> None:
-    """Refuse what cannot be counted.
+    """Reject inputs without a meaningful cost.
 
     Raises:
         InputError: a value is out of range, a term is unknown, or two candidates or mixes share a key.
     """
     keys = [*(candidate.key for candidate in candidates), *(mix.key for mix in mixes)]
     if len(set(keys)) < len(keys):
-        raise InputError("two candidates have the same key", help="give each its own")
+        raise InputError("two candidates have the same key", help="give each candidate its own key")
     for candidate in candidates:
         if not candidate.calendar_days > 0:
             raise InputError(f"{candidate.key}: a run takes more than 0 days", help="give the calendar days of a run")
         if not 0 < candidate.run_time_low <= 1 <= candidate.run_time_high:
             raise InputError(
-                f"{candidate.key}: a run takes {candidate.run_time_low:g} to {candidate.run_time_high:g} of its days",
-                help="give ends of the band around 1",
+                f"{candidate.key}: a run takes {candidate.run_time_low:g} to {candidate.run_time_high:g} "
+                "times its days",
+                help="the range must include 1",
             )
         if candidate.utilisation is not None and not 0 < candidate.utilisation <= 1:
             raise InputError(
@@ -168,7 +169,11 @@ def check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence
     if economics.term not in TERMS:
         raise InputError(f"{economics.term!r} is not a term", help=f"use one of {', '.join(TERMS)}")
     for name, allowed, fits in (
-        ("horizon_months", f"above 0 and at most {MOST_MONTHS}", 0 < economics.horizon_months <= MOST_MONTHS),
+        (
+            "horizon_months",
+            f"above 0 and at most {MAX_HORIZON_MONTHS}",
+            0 < economics.horizon_months <= MAX_HORIZON_MONTHS,
+        ),
         ("utilisation", "above 0 and at most 1", 0 < economics.utilisation <= 1),
         ("discount_rate", "from 0 to 1", 0 <= economics.discount_rate <= 1),
         ("hours_per_month", "above 0", economics.hours_per_month > 0),
@@ -180,15 +185,18 @@ def check(candidates: Sequence[Candidate], economics: Economics, mixes: Sequence
 
 
 class Ledger:
-    """The cash flow of some candidates, and the questions it answers.
+    """Cash flow of a set of candidates, with the queries over it.
 
     Attributes:
-        book: documented prices; as_of: day whose prices were used.
-        parameters: economic values that were used, with where they come from.
-        lines: the priced bill of each candidate, by key.
-        own_parameters: those that hold for one candidate alone, by its key.
+        economics: economic inputs.
+        candidates, mixes: the alternatives, in the given order.
+        book: documented prices.
+        as_of: day of the prices.
+        parameters: economic values that were used, with their origin.
+        lines: priced bill of each candidate, by key.
+        own_parameters: parameters that apply to one candidate alone, by its key.
         busy_fractions: share of the hours that the work of the first year takes on each candidate, by key.
-        work_shares: of each mix, by key, the share of the work of the horizon by candidate.
+        work_shares: share of the horizon's work by candidate, by key of the mix.
     """
 
     def __init__(
@@ -212,18 +220,18 @@ class Ledger:
         self.lines: dict[str, tuple[PricedLine, ...]] = {
             candidate.key: lines for candidate, lines in zip(self.candidates, priced, strict=True)
         }
-        had = {parameter.key for parameter in self.parameters}
-        self.own_parameters = {entry.key: own_parameters(entry, known, had) for entry in self.candidates}
+        common = {parameter.key for parameter in self.parameters}
+        self.own_parameters = {entry.key: own_parameters(entry, known, common) for entry in self.candidates}
         self.busy_fractions: dict[str, float] = {}
         self._made: set[str] = set()
-        self._connection = of_its_own()
+        self._connection = private_connection()
         self._fill(known, scenarios)
         self.work_shares: dict[str, dict[str, float]] = {mix.key: {} for mix in self.mixes}
         for row in self._rows("tco/sql/mix_work_row.sql"):
             self.work_shares[row["key"]][row["part_key"]] = row["work_share"]
 
     def costs(self) -> tuple[CandidateCost, ...]:
-        """Return what each candidate costs, and then each mix, in the order they were given."""
+        """Return the cost of each candidate and then of each mix, in the given order."""
         return candidate_costs(
             (
                 *(candidate for candidate in self.candidates if candidate.listed),
@@ -239,10 +247,11 @@ class Ledger:
         )
 
     def breakevens(self, *, every_pair: bool = False) -> tuple[Breakeven, ...]:
-        """Return where each owned candidate becomes cheaper than each rented one, unknown prices left out.
+        """Return the breakeven of each owned candidate with each rented one, without candidates of unknown price.
 
         Args:
-            every_pair: any candidate against any other one, as an upfront payment against none.
+            every_pair: whether to compare every candidate with every other one, for example an upfront payment with
+                none.
         """
         return breakevens(
             months=self._rows("tco/sql/breakeven_month.sql", {"every_pair": every_pair}),
@@ -251,32 +260,32 @@ class Ledger:
         )
 
     def cumulative(self) -> tuple[CumulativePoint, ...]:
-        """Return the cash paid up to each month, for the breakeven curve, unknown prices left out."""
+        """Return the cumulative cash by month for the breakeven curve, without candidates of unknown price."""
         return cumulative_points(self._rows("tco/sql/cumulative.sql"))
 
     def cash_flow_rows(self, key: str | None = None) -> tuple[CashFlowRow, ...]:
-        """Return the dated rows of the base scenario, by candidate and month; of one candidate if a key is given."""
+        """Return the dated rows of the base scenario by candidate and month, or those of one candidate."""
         rows = self._rows("tco/sql/cash_flow_row.sql", {"key": key or ""})
         return tuple(CashFlowRow(month=row.pop("month_end"), **row) for row in rows)
 
     def present_years(self, key: str) -> tuple[PresentYear, ...]:
-        """Return what a candidate pays in each year of the base scenario, with its present value."""
+        """Return the payments of a candidate in each year of the base scenario, with their present value."""
         return tuple(PresentYear(**row) for row in self._rows("tco/sql/present_year.sql", {"key": key}))
 
     def net_flow(self, key: str, other_key: str) -> tuple[Flow, ...]:
-        """Return what a candidate saves against another, by month: what the other pays less what it pays itself."""
+        """Return the monthly savings of a candidate against another: the other's payments less its own."""
         rows = self._rows("tco/sql/net_flow.sql", {"key": key, "other_key": other_key})
         return tuple((row["month_end"], row["usd"]) for row in rows)
 
     def levelised(self, levelisations: Mapping[str, Levelisation]) -> dict[str, LevelisedCost]:
-        """Return what a useful GPU-hour of each candidate costs with its purchases charged at a fixed rate a year."""
+        """Return the levelised cost of a useful GPU-hour by candidate, with purchases at a fixed yearly charge rate."""
         rows = [{"key": key} | asdict(levelisation) for key, levelisation in levelisations.items()]
         self.create("levelisation", "tco/sql/stg_levelisation.sql", {"rows": rows})
-        found = self._rows("tco/sql/levelised_cost.sql")
-        return {row.pop("key"): LevelisedCost(**row) for row in found}
+        costs = self._rows("tco/sql/levelised_cost.sql")
+        return {row.pop("key"): LevelisedCost(**row) for row in costs}
 
     def run_parts(self, key: str) -> tuple[RunPart, ...]:
-        """Return what the cost of one run is counted from in the base scenario, by part; of no unknown price."""
+        """Return the amounts behind the cost of one run in the base scenario, by part; empty if a price is unknown."""
         return tuple(self._run_parts().get((key, "base"), ()))
 
     def _run_parts(self) -> dict[tuple[str, str], list[RunPart]]:
@@ -286,7 +295,7 @@ class Ledger:
         return {option: run_total(parts) for option, parts in self._run_parts().items()}
 
     def audit(self) -> tuple[Row, ...]:
-        """Run every audit of `tco/audits` over the cash flow; an empty result means that the views reconcile."""
+        """Run every audit in `tco/audits` over the cash flow; an empty result means that the views reconcile."""
         runs = [
             {"scenario": scenario, "key": key, "run_usd": total.usd}
             for (key, scenario), total in self._run_totals().items()
@@ -297,10 +306,10 @@ class Ledger:
         )
 
     def reconciled(self) -> "Ledger":
-        """Return the ledger itself, audited.
+        """Audit the cash flow and return the ledger itself.
 
         Raises:
-            ClusterwrightError: its views do not reconcile, which is a bug.
+            ClusterwrightError: the views of the cash flow do not reconcile, which is a bug.
         """
         broken = self.audit()
         if broken:
@@ -310,13 +319,13 @@ class Ledger:
         return self
 
     def _fill(self, known: Mapping[str, Assumption], scenarios: Sequence[str]) -> None:
-        unknown = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
+        unpriced = {key for key, lines in self.lines.items() if any(line.unit_usd is None for line in lines)}
         tables = {
-            "candidate": [candidate_row(candidate, candidate.key not in unknown) for candidate in self.candidates],
+            "candidate": [candidate_row(candidate, candidate.key not in unpriced) for candidate in self.candidates],
             "priced_line": [
                 row
                 for candidate in self.candidates
-                if candidate.key not in unknown
+                if candidate.key not in unpriced
                 for row in line_rows(candidate, self.lines[candidate.key])
             ],
             "parameter": [
@@ -342,23 +351,23 @@ class Ledger:
             self._create(name)
             if name == "period":
                 self.busy_fractions = {row["key"]: row["busy_fraction"] for row in self._rows(_BUSY)}
-                paced_tables = pace_tables(self.candidates, self.economics, self.busy_fractions, known)
-                for paced, rows in paced_tables.items():
-                    self.create(paced, f"tco/sql/stg_{paced}.sql", {"rows": rows})
+                growing = growth_tables(self.candidates, self.economics, self.busy_fractions, known)
+                for table, rows in growing.items():
+                    self.create(table, f"tco/sql/stg_{table}.sql", {"rows": rows})
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
-        """Put what a statement gives into a table, in the place of one of that name, or `append` it to that one.
+        """Store the result of a statement in a table, which replaces one of that name or, with `append`, extends it.
 
-        Rows are handed over as JSON, which DuckDB reads in less than half of the time that Python's dicts take.
+        Rows are passed as JSON, which DuckDB reads in less than half the time that it takes for Python dicts.
         """
-        text = self._answerable(path).replace("$rows", "cast($rows as json)")
+        text = self._statement(path).replace("$rows", "cast($rows as json)")
         start = f"insert into {name}" if append else f"create or replace temp table {name} as"
         given = more | {"rows": json.dumps(more["rows"])} if "rows" in more else more
-        self._connection.execute(f"{start} {text}", self._used(path, given))
+        self._connection.execute(f"{start} {text}", self._arguments(path, given))
 
     @contextmanager
-    def holding(self, name: str, columns: Mapping[str, Any]) -> Iterator[None]:
-        """Let statements read columns of numbers as a table of that name, for the time of the block."""
+    def registered(self, name: str, columns: Mapping[str, Any]) -> Iterator[None]:
+        """Register columns of numbers as a table that statements can read within the block."""
         self._connection.register(name, dict(columns))
         try:
             yield
@@ -366,21 +375,21 @@ class Ledger:
             self._connection.unregister(name)
 
     def query(self, path: str, more: Row) -> list[Row]:
-        """Return the rows of a statement over the cash flow; `more` are its parameters besides those of economics."""
+        """Return the rows of a statement over the cash flow; `more` holds parameters besides those of the economics."""
         return self._rows(path, more)
 
     def _create(self, name: str) -> None:
         self.create(name, f"tco/sql/{name}.sql", {})
 
-    def _answerable(self, path: str) -> str:
-        """Return a statement, with the tables of `AT_NEED` in place that it names."""
-        for name in AT_NEED:
+    def _statement(self, path: str) -> str:
+        """Return a statement after creating those of the `LAZY_TABLES` that it names."""
+        for name in LAZY_TABLES:
             if name not in self._made and name in words(path):
                 self._made.add(name)
                 self._create(name)
         return statement(path)
 
-    def _used(self, path: str, more: Row | None = None) -> Row:
+    def _arguments(self, path: str, more: Row | None = None) -> Row:
         values: Row = (more or {}) | {
             "horizon_months": self.economics.horizon_months,
             "hours_per_month": self.economics.hours_per_month,
@@ -388,11 +397,11 @@ class Ledger:
             "discount_rate": self.economics.discount_rate,
             "runs": self.economics.runs,
             "reference_days": self.economics.reference_days,
-            "mean_work": self.economics.pace.mean_work(self.economics.horizon_months),
+            "mean_work": self.economics.growth.mean_work(self.economics.horizon_months),
         }
         return {name: value for name, value in values.items() if f"${name}" in words(path)}
 
     def _rows(self, path: str, more: Row | None = None) -> list[Row]:
-        cursor = self._connection.execute(self._answerable(path), self._used(path, more))
+        cursor = self._connection.execute(self._statement(path), self._arguments(path, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""Candidates, priced lines, parameters, contracts and mixes as rows of the tables that a cash flow starts from."""
+"""Candidates, priced lines, parameters, contracts and mixes as rows of the input tables of a cash flow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 def contract_tables(
     candidates: Sequence[Candidate], mixes: Sequence[Mix], horizon_months: float
 ) -> dict[str, list[Row]]:
-    """Return the rows of the tables of contracts and of mixes, by name of the table."""
+    """Return the rows of the tables of contracts and mixes, by name of the table."""
     return {
         "contract": [
             {"key": candidate.key, "all_categories": not candidate.contract.categories}
@@ -76,7 +76,7 @@ def _tiers(candidate: Candidate) -> list[Row]:
 
 
 def as_candidate(mix: Mix, candidates: Sequence[Candidate], work_shares: Mapping[str, float]) -> Candidate:
-    """Return what a mix is beside the candidates: its days are those of its parts by their share of the work."""
+    """Return a mix as a candidate; its calendar days are the mean of its parts, weighted by their share of the work."""
     parts = [candidate for candidate in candidates if candidate.key in work_shares]
     return Candidate(
         key=mix.key,
@@ -90,7 +90,7 @@ def as_candidate(mix: Mix, candidates: Sequence[Candidate], work_shares: Mapping
 
 
 def candidate_row(candidate: Candidate, priced: bool) -> Row:
-    """Return a candidate as a row; `priced` tells whether every line of its bill has a price."""
+    """Return a candidate as a row; `priced` states whether every line of its bill has a price."""
     return {
         "key": candidate.key,
         "owned": candidate.owned,
@@ -133,18 +133,18 @@ def line_rows(candidate: Candidate, lines: Sequence[PricedLine]) -> list[Row]:
 
 
 def parameter_rows(parameter: Parameter, scenarios: Sequence[str], candidate_key: str = "") -> list[Row]:
-    """Return a parameter as a row per scenario, of one candidate or, without a key, of all."""
+    """Return a parameter as a row per scenario, for one candidate or, without a key, for all."""
     values = {"base": parameter.value, "low": parameter.low, "high": parameter.high}
-    kept = asdict(parameter)
+    record = asdict(parameter)
     return [
         {
             "scenario": scenario,
             "candidate_key": candidate_key,
             "key": parameter.key,
             "value": values[scenario],
-            "basis": kept["basis"],
-            "source": kept["source"],
-            "price_date": kept["date"],
+            "basis": record["basis"],
+            "source": record["source"],
+            "price_date": record["date"],
             "confidence": "high" if parameter.basis == "given" else "low",
         }
         for scenario in scenarios

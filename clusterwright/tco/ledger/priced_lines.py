@@ -1,4 +1,4 @@
-"""Bill lines meet prices: documented ones first, then assumptions, else unknown."""
+"""Prices of bill lines: documented ones first, then assumptions, else unknown."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from clusterwright.tco.terms.records import Assumption, Candidate, Economics, Pr
 
 _GIB_BYTES = 2.0**30
 _GB_BYTES = 1e9
-#: Terms under which an assumption may stand in for a missing price: the plain list price and the plain purchase.
-_PLAIN_TERMS = ("on_demand", "purchase")
+#: Terms with assumptions for missing prices: the list price and the purchase. Other terms have no assumptions.
+_ASSUMABLE_TERMS = ("on_demand", "purchase")
 
 
 def term_of(line: BillLine, candidate: Candidate, economics: Economics) -> str:
-    """Return the term a line is priced under: rented GPU nodes by the chosen term, everything else at list price."""
+    """Return the payment term of a line: the chosen term for rented GPU nodes, the list price for everything else."""
     if line.charge == "once":
         return "purchase"
     if is_by_term(line):
@@ -26,7 +26,7 @@ def term_of(line: BillLine, candidate: Candidate, economics: Economics) -> str:
 
 
 def is_by_term(line: BillLine) -> bool:
-    """Tell whether a line is of rented GPU nodes, which are paid as the candidate's term and contract say."""
+    """Return whether a line is for rented GPU nodes, which the candidate's term and contract apply to."""
     return line.category == "compute" and line.scales_with == "nodes" and line.charge == "hourly"
 
 
@@ -39,9 +39,9 @@ def price_lines(
 ) -> tuple[tuple[PricedLine, ...], ...]:
     """Return the priced bill of each candidate, in order.
 
-    A vendor's quote is used; else a documented price in force on the day; else the assumption for the sku, but never
-    for spot or a commitment; else the line is unknown and says why. A documented purchase price of low confidence has
-    the relative band of the assumption.
+    The order of precedence is: a price given by the user, a vendor's quote, a documented price in force on the day, and
+    the assumption for the sku, which is never used for spot prices or commitments. Otherwise the price is unknown and
+    the line states the reason. A documented purchase price of low confidence gets the relative band of the assumption.
     """
     terms = [[term_of(line, candidate, economics) for line in candidate.bill.lines] for candidate in candidates]
     requests = tuple(
@@ -60,7 +60,7 @@ def price_lines(
                 line,
                 term,
                 price=prices[PriceRequest(sku=line.sku, region=line.region, term=term)],
-                assumption=known.get(line.sku) if term in _PLAIN_TERMS else None,
+                assumption=known.get(line.sku) if term in _ASSUMABLE_TERMS else None,
                 override=dict(candidate.rates).get(line.sku, overrides.get(line.sku)),
                 quote=mean_quote(quotes.get(line.sku, ()), line.lengths),
                 hours_per_month=economics.hours_per_month,
@@ -72,11 +72,11 @@ def price_lines(
 
 
 def quotes_by_length(priced: PricedLine, quotes: Sequence[QuotedPrice]) -> tuple[QuotedPrice, ...]:
-    """Return the quotes whose mean a line's price is; none where the line has another price, or one for any length.
+    """Return the quotes that a line's price is the mean of; none if the price is another one or not by length.
 
     Args:
         priced: the line with its price.
-        quotes: of the line's part.
+        quotes: quotes for the line's part.
     """
     mean = mean_quote(quotes, priced.line.lengths)
     is_quoted = mean is not None and mean.length_m is not None and mean.source == priced.source
@@ -84,18 +84,18 @@ def quotes_by_length(priced: PricedLine, quotes: Sequence[QuotedPrice]) -> tuple
 
 
 def lines_by_length(line: BillLine, quotes: Sequence[QuotedPrice]) -> tuple[tuple[BillLine, QuotedPrice], ...]:
-    """Return a line of each length with its quote; none where the part has no quote by length.
+    """Return one line per cable length with its quote; none if the part has no quotes by length.
 
     Args:
         line: cables of one part, with the number of each length.
-        quotes: of the part, by length, shortest first.
+        quotes: quotes for the part by length, shortest first.
     """
     if mean_quote(quotes, line.lengths) is None:
         return ()
-    each = [(length, number, quote_of(quotes, length)) for length, number in line.lengths]
+    quoted_lengths = [(length, number, quote_of(quotes, length)) for length, number in line.lengths]
     return tuple(
         (replace(line, item=f"{line.item}, {length:g} m", quantity=number, lengths=((length, number),)), quote)
-        for length, number, quote in each
+        for length, number, quote in quoted_lengths
         if quote is not None
     )
 
@@ -162,10 +162,10 @@ def _priced(
 
 
 def _ends(point: PricePoint, term: str, assumption: Assumption | None) -> tuple[float, float]:
-    """Return the low and the high end of a documented price over the price.
+    """Return the low and the high end of a documented price as multiples of the price.
 
-    What one secondary source of low confidence says that a server costs is the middle of a range or one shop's price:
-    it keeps the relative band of the assumption for that part. Rents are what a provider asks of everybody.
+    A purchase price from one secondary source of low confidence is the middle of a range or the price of one shop, so
+    it keeps the relative band of the assumption for that part. Rents are list prices that hold for every customer.
     """
     if term != "purchase" or point.confidence != "low" or assumption is None or not assumption.base:
         return 1.0, 1.0
@@ -199,7 +199,7 @@ def _line(
 
 
 def _factor(line: BillLine, charge: str, unit: str, hours_per_month: float) -> float | None:
-    """Return what turns a price per (charge, unit) into one per the line's, None where they do not fit."""
+    """Return the factor from a price per (charge, unit) to the line's charge and unit; None if they do not match."""
     periods = {
         ("hourly", "hourly"): 1.0,
         ("monthly", "monthly"): 1.0,

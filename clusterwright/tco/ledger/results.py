@@ -1,4 +1,4 @@
-"""Rows of the metric queries become records; unknown stays None."""
+"""Records from the rows of the metric queries; unknown values stay None."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from clusterwright.tco.terms.records import (
 )
 
 Row = Mapping[str, Any]
-#: Everything as it is taken to be, and every assumption at its low or at its high end.
+#: Every assumption at its base value, at its low end, and at its high end.
 SCENARIOS = ("base", "low", "high")
 
 
@@ -33,7 +33,7 @@ def candidate_costs(
     categories: Sequence[Row],
     mixed: Collection[str] = (),
 ) -> tuple[CandidateCost, ...]:
-    """Put the totals of all scenarios of each candidate together with its priced lines."""
+    """Return the cost of each candidate from its totals in all scenarios and its priced lines."""
     work_by_key = {row["key"]: row for row in work}
     total_by_key = {(row["key"], row["scenario"]): row for row in totals}
     categories_by_key: dict[str, list[Row]] = defaultdict(list)
@@ -69,7 +69,7 @@ def _candidate_cost(
     feasible = work["fits"]
     run = runs["base"]
     run_usd, run_usd_low, run_usd_high = (
-        None if found is None else found.usd for found in (runs[scenario] for scenario in SCENARIOS)
+        None if total is None else total.usd for total in (runs[scenario] for scenario in SCENARIOS)
     )
     return CandidateCost(
         key=candidate.key,
@@ -115,10 +115,10 @@ def _candidate_cost(
 
 
 def run_parts(rows: Sequence[Row]) -> dict[tuple[str, str], list[RunPart]]:
-    """Return the parts of each option and scenario out of the rows of `run_total`."""
-    found: dict[tuple[str, str], list[RunPart]] = defaultdict(list)
+    """Return the parts of each option and scenario from the rows of `run_total`."""
+    parts: dict[tuple[str, str], list[RunPart]] = defaultdict(list)
     for row in rows:
-        found[row["key"], row["scenario"]].append(
+        parts[row["key"], row["scenario"]].append(
             RunPart(
                 paid=_run_amounts(row, "usd"),
                 absolute=_run_amounts(row, "absolute_usd"),
@@ -128,7 +128,7 @@ def run_parts(rows: Sequence[Row]) -> dict[tuple[str, str], list[RunPart]]:
                 share_while_running=row["share_while_running"],
             )
         )
-    return found
+    return parts
 
 
 def _run_amounts(row: Row, column: str) -> RunAmounts:
@@ -146,7 +146,7 @@ def _breakdown(categories: Sequence[Row], view: str) -> tuple[CategoryCost, ...]
 
 
 def breakevens(*, months: Sequence[Row], utilisations: Sequence[Row], horizon_months: float) -> tuple[Breakeven, ...]:
-    """Put breakeven month and utilisation of each pair together, and say why one is None."""
+    """Return breakeven month and utilisation of each pair, with the reason if one of them is None."""
     by_pair: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
     for row in months:
         by_pair[row["owned_key"], row["rented_key"]][row["scenario"]] = row["months"]
@@ -154,13 +154,13 @@ def breakevens(*, months: Sequence[Row], utilisations: Sequence[Row], horizon_mo
 
 
 def _breakeven(row: Row, months: Mapping[str, float | None], horizon_months: float) -> Breakeven:
-    found = row["utilisation"]
+    utilisation = row["utilisation"]
     reasons = []
     if months["base"] is None:
-        reasons.append(f"the money is not back within {horizon_months:g} months")
-    if found is None:
+        reasons.append(f"the purchase is not paid back within {horizon_months:g} months")
+    if utilisation is None:
         reasons.append("renting costs less at every utilisation")
-    elif found > 1:
+    elif utilisation > 1:
         reasons.append("renting costs less even at full utilisation")
     return Breakeven(
         owned_key=row["owned_key"],
@@ -168,13 +168,13 @@ def _breakeven(row: Row, months: Mapping[str, float | None], horizon_months: flo
         months=months["base"],
         months_low=months["low"],
         months_high=months["high"],
-        utilisation=None if found is None or found > 1 else found,
+        utilisation=None if utilisation is None or utilisation > 1 else utilisation,
         reason="; ".join(reasons),
     )
 
 
 def cumulative_points(rows: Sequence[Row]) -> tuple[CumulativePoint, ...]:
-    """Put the three scenarios of each candidate and month side by side."""
+    """Return one point for each candidate and month with the cash of all three scenarios."""
     by_point: dict[tuple[str, float], dict[str, float]] = defaultdict(dict)
     for row in rows:
         by_point[row["key"], row["month_end"]][row["scenario"]] = row["usd"]

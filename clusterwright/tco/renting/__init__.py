@@ -1,1 +1,1 @@
-"""What renting adds: commitments, metered charges, mixes with what is owned. Start with `mixes`."""
+"""Rented capacity: commitments, metered charges, mixes with owned capacity. Start with `mixes`."""

@@ -1,4 +1,4 @@
-"""Commitments of a candidate over the horizon: which nodes are committed when, and each of them for how long."""
+"""Commitments of a candidate over the horizon: the committed nodes, with start and length of their terms."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.terms.contracts import TERM_MONTHS
 from clusterwright.tco.terms.records import Candidate, Economics
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-#: Slack for products that are whole but for rounding.
+#: Tolerance for products that are whole numbers except for rounding.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitmentLot:
-    """Nodes that are committed from one month on, for one term.
+    """Nodes committed from one month on, for one term.
 
     Attributes:
-        key: of the candidate.
-        start_month: at whose end the term starts; 0 is the start of the horizon.
-        nodes: over those that are committed at the start of the horizon; 0 where nothing is.
+        key: key of the candidate.
+        start_month: month at whose end the term starts; 0 is the start of the horizon.
+        nodes: number of nodes over the number committed at the start of the horizon; 0 if none are committed.
     """
 
     key: str
@@ -35,7 +35,7 @@ class CommitmentLot:
 
 
 def committed_months(candidate: Candidate, economics: Economics) -> float | None:
-    """Return the length of the terms that a candidate commits to in months, None where it commits to none."""
+    """Return the length in months of the terms that a candidate commits to; None without a commitment."""
     term = candidate.term or economics.term
     if candidate.owned or term not in COMMITTED_TERMS:
         return None
@@ -44,7 +44,7 @@ def committed_months(candidate: Candidate, economics: Economics) -> float | None
 
 
 def commitment_starts(*, horizon_months: float, period_months: float) -> tuple[float, ...]:
-    """Return every month in which a term may start: with a year of more work, or when one that started so has ended."""
+    """Return every month in which a term may start: with a year, or at the end of a term that started with a year."""
     years = range(math.ceil(horizon_months / 12))
     return tuple(
         sorted(
@@ -59,39 +59,43 @@ def commitment_starts(*, horizon_months: float, period_months: float) -> tuple[f
 
 
 def committed_nodes(
-    pace: Pace, *, horizon_months: float, busy_fraction: "float | Column", period_months: float
+    growth: GrowthSchedule, *, horizon_months: float, busy_fraction: "float | Column", period_months: float
 ) -> "dict[float, float | Column]":
-    """Return the nodes that a candidate commits to, over those of the cluster, by the month in which their term starts.
+    """Return the committed nodes, over the nodes of the cluster, by the month in which their term starts.
 
-    The whole cluster is committed, and more of it where the work takes more than all of its hours. Nodes that the work
-    needs later are commitments of their own. When a term ends, what is then needed is committed again.
+    The whole cluster is committed, and more nodes if the work takes more than all its hours. Nodes that the work needs
+    later are separate commitments. When a term ends, the nodes needed at that time are committed again.
 
     Args:
-        pace: how the work changes.
-        horizon_months: no term starts at its end or later.
-        busy_fraction: share of the hours of the cluster that the work of the first year takes, or that of each draw.
-        period_months: length of a term, whole months.
+        growth: growth of the work.
+        horizon_months: length of the horizon; no term starts at its end or later.
+        busy_fraction: share of the cluster's hours that the work of the first year takes, or a column with this share
+            in each draw.
+        period_months: length of a term, in whole months.
 
-    >>> nodes = committed_nodes(Pace(growth_per_year=0.5), horizon_months=30, busy_fraction=1.0, period_months=24)
+    >>> growth = GrowthSchedule(growth_per_year=0.5)
+    >>> nodes = committed_nodes(growth, horizon_months=30, busy_fraction=1.0, period_months=24)
     >>> {start: float(number) for start, number in nodes.items()}
     {0.0: 1.0, 12.0: 0.5, 24.0: 1.75}
     """
-    import numpy as np  # noqa: PLC0415 - heavy, and only draws hand in columns
+    import numpy as np  # noqa: PLC0415 - heavy, and only draws pass columns
 
-    found: dict[float, float | Column] = {}
+    by_start: dict[float, float | Column] = {}
     for month in commitment_starts(horizon_months=horizon_months, period_months=period_months):
-        held = sum((nodes for start, nodes in found.items() if month < start + period_months), 0.0 * busy_fraction)
-        wanted = np.maximum(1.0, busy_fraction * pace.work(month))
-        found[month] = np.where(wanted > held + _ROUNDING, wanted - held, 0.0)
-    return found
+        running = sum(
+            (nodes for start, nodes in by_start.items() if month < start + period_months), 0.0 * busy_fraction
+        )
+        needed = np.maximum(1.0, busy_fraction * growth.work(month))
+        by_start[month] = np.where(needed > running + _ROUNDING, needed - running, 0.0)
+    return by_start
 
 
 def commitment_lots(
-    key: str, pace: Pace, *, horizon_months: float, busy_fraction: float, period_months: float
+    key: str, growth: GrowthSchedule, *, horizon_months: float, busy_fraction: float, period_months: float
 ) -> tuple[CommitmentLot, ...]:
-    """Return what a candidate commits to as lots; `committed_nodes` says how many."""
+    """Return the commitments of a candidate as lots, sized by `committed_nodes`."""
     nodes = committed_nodes(
-        pace, horizon_months=horizon_months, busy_fraction=busy_fraction, period_months=period_months
+        growth, horizon_months=horizon_months, busy_fraction=busy_fraction, period_months=period_months
     )
     first = max(1.0, busy_fraction)
     return tuple(

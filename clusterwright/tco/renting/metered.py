@@ -1,4 +1,4 @@
-"""What clouds charge by volume or by share: tiers of `tco/metered_tiers.csv`, plans of `tco/cloud_support.csv`."""
+"""Cloud charges by volume (`tco/metered_tiers.csv`) and by share of the spend (`tco/cloud_support.csv`)."""
 
 import csv
 import datetime as dt
@@ -8,7 +8,7 @@ from clusterwright.assets import root
 from clusterwright.tco.terms.contracts import Charge, SupportPlan, Tier, charge_of_tiers
 
 UNIT_BYTES = {"GiB": 2.0**30, "GB": 1e9}
-#: Services that are charged by volume, with the names people read.
+#: Services charged by volume, with their names in outputs.
 SERVICES = {
     "egress": "Egress to the internet",
     "between_zones": "Data between zones",
@@ -23,13 +23,13 @@ def _rows(name: str) -> tuple[dict[str, str], ...]:
 
 
 def metered_charge(provider: str, service: str, bytes_per_month: float, day: dt.date) -> Charge | None:
-    """Return what a volume a month costs with a provider, by marginal tiers; None where no price is known.
+    """Return a provider's monthly charge for a volume by marginal tiers; None if no price is known.
 
     Args:
-        provider: `aws`, `azure`, `gcp`, or another one of the table.
+        provider: `aws`, `azure`, `gcp`, or another provider in the table.
         service: one of `SERVICES`.
-        bytes_per_month: volume.
-        day: on which the newest price before it holds.
+        bytes_per_month: volume per month.
+        day: day of the price; the newest price up to this day applies.
     """
     rows = _in_force(provider, service, day)
     if not rows:
@@ -48,19 +48,19 @@ def metered_charge(provider: str, service: str, bytes_per_month: float, day: dt.
 
 
 def metered_tiers(provider: str, service: str, day: dt.date) -> tuple[str, tuple[tuple[float, float], ...]]:
-    """Return the unit of a provider's price by volume, one of `UNIT_BYTES`, and its marginal tiers: (from, USD).
+    """Return the unit of a provider's price by volume, one of `UNIT_BYTES`, and its marginal tiers as (start, USD).
 
     Args:
-        provider: as in `metered_charge`, which has found a price; likewise the others.
+        provider: provider for which `metered_charge` returns a price.
         service: one of `SERVICES`.
-        day: on which the newest price before it holds.
+        day: day of the price, as in `metered_charge`.
     """
     rows = _in_force(provider, service, day)
     return rows[0]["unit"], tuple((float(row["from_amount"]), float(row["usd"])) for row in rows)
 
 
 def _in_force(provider: str, service: str, day: dt.date) -> list[dict[str, str]]:
-    """Return the newest tiers of a provider's service that hold on a day, lowest first; none where none are known."""
+    """Return the tiers of a provider's service in force on a day, lowest first; empty if no price is known."""
     known = [
         row
         for row in _rows("metered_tiers.csv")
@@ -71,22 +71,22 @@ def _in_force(provider: str, service: str, day: dt.date) -> list[dict[str, str]]
 
 
 def support_plan(provider: str, plan: str) -> SupportPlan | None:
-    """Return a provider's plan of support, None where it has none of that name or its price is not known."""
+    """Return a provider's support plan; None if there is no plan of that name or its price is unknown."""
     rows = [row for row in _rows("cloud_support.csv") if (row["provider"], row["plan"]) == (provider, plan)]
     if not rows:
         return None
-    least = max(rows, key=lambda row: ("high", "medium", "low").index(row["confidence"]))
+    weakest = max(rows, key=lambda row: ("high", "medium", "low").index(row["confidence"]))
     return SupportPlan(
         item=rows[0]["item"],
         tiers=tuple(Tier(from_usd=float(row["from_usd"]), fraction=float(row["fraction"])) for row in rows),
         minimum_usd=float(rows[0]["minimum_usd"]),
-        basis="assumed" if "from-memory" in least["source"] else "documented",
-        source=least["source"],
-        price_date=least["date"],
-        confidence=least["confidence"],
+        basis="assumed" if "from-memory" in weakest["source"] else "documented",
+        source=weakest["source"],
+        price_date=weakest["date"],
+        confidence=weakest["confidence"],
     )
 
 
 def support_share(fraction: float) -> SupportPlan:
-    """Return a support plan of one share of everything that is spent."""
+    """Return a support plan that costs one share of the whole spend."""
     return SupportPlan(item="Support plan", tiers=(Tier(from_usd=0.0, fraction=fraction),))

@@ -1,1 +1,1 @@
-"""What follows the cash flow: tax with its books, loans and leases. Start with `after_tax`."""
+"""Calculations on a finished cash flow: tax and the books, loans and leases. Start with `after_tax`."""

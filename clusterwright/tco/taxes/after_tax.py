@@ -1,4 +1,4 @@
-"""A cash flow after tax, with the books that go with it."""
+"""Cash flow after tax, with depreciation and book values."""
 
 import csv
 import datetime as dt
@@ -12,19 +12,20 @@ from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.statements import files
 from clusterwright.tco.ledger.engine import Ledger
 
-#: The tables of a taxed cash flow after `financed_flow`, each a statement of `tco/sql` over those before it.
+#: Tables of a taxed cash flow after `financed_flow`; each is a statement in `tco/sql` over the tables before it.
 TAX_TABLES = ("written_off", "taxed_flow")
-#: Has a method of its own also where none is bought.
+#: Categories whose depreciation method may be given even if nothing of the category is bought.
 _MAY_BE_MISSING = ("building",)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Taxes:
-    """How a cash flow is taxed.
+    """Tax rate and depreciation.
 
     Attributes:
-        tax_rate: on income, 0 to below 1.
-        depreciation: share of the purchase written off in each year; depreciation_of: other shares by category.
+        tax_rate: tax rate on income, 0 to below 1.
+        depreciation: share of the purchase depreciated in each year.
+        depreciation_of: shares by category, where they differ.
     """
 
     tax_rate: float
@@ -37,10 +38,11 @@ class AfterTax:
     """One candidate before and after tax, in USD; a cost is positive.
 
     Attributes:
-        key: of the option.
-        before_tax_usd, after_tax_usd: over the horizon; npv_*: present values.
-        peak_cash_usd: most cash out at the end of a month, after tax.
-        opex_usd, depreciation_usd, loss_on_disposal_usd: the same cost before tax as the books show it.
+        key: key of the option.
+        before_tax_usd, after_tax_usd: cost over the horizon.
+        npv_before_tax_usd, npv_after_tax_usd: present values of the cost.
+        peak_cash_usd: peak funding need after tax: the largest cumulative cash out at the end of a month.
+        opex_usd, depreciation_usd, loss_on_disposal_usd: the same cost before tax, as shown in the books.
     """
 
     key: str
@@ -56,7 +58,7 @@ class AfterTax:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BookYear:
-    """What is written off at the end of a year after the purchase, and the value left in the books, in USD."""
+    """Depreciation at the end of a year after the purchase, and the net book value after it, in USD."""
 
     key: str
     year: int
@@ -66,7 +68,7 @@ class BookYear:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BookMonth:
-    """What is written off at the end of a month, and what the books still show for what leaves then, in USD."""
+    """Depreciation at the end of a month, and the net book value of equipment that is removed then, in USD."""
 
     key: str
     month: float
@@ -75,23 +77,23 @@ class BookMonth:
 
 
 def book_months(ledger: Ledger) -> tuple[BookMonth, ...]:
-    """Return the months in which anything is written off or leaves, of every candidate that buys; after `after_tax`."""
+    """Return the months with depreciation or removals of every candidate with purchases; call it after `after_tax`."""
     rows = ledger.query("tco/sql/book_month.sql", {})
     return tuple(BookMonth(month=row.pop("month_end"), **row) for row in rows)
 
 
 def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple[BookYear, ...]]:
-    """Return every candidate after tax, cheapest first, and the books of those that buy.
+    """Return every candidate after tax, cheapest first, and the books of the candidates with purchases.
 
-    Tax on running costs falls due with them; that of a year's depreciation at the end of each year from the purchase
-    on; that of the sale with the sale, at the end of the horizon.
+    The tax effect of running costs is due with them, that of a year's depreciation at the end of each year from the
+    purchase on, and that of the sale with the sale, at the end of the horizon.
 
     Args:
-        ledger: the cash flow before tax.
-        taxes: rate, depreciation.
+        ledger: cash flow before tax.
+        taxes: tax rate and depreciation.
 
     Raises:
-        InputError: the tax rate is no share below 1.
+        InputError: the tax rate is not a share below 1.
         ClusterwrightError: the views do not reconcile, which is a bug.
     """
     if not 0 <= taxes.tax_rate < 1:
@@ -99,14 +101,14 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
     values = tax_values(ledger, taxes)
     for name in ("financed_flow", "asset_lot"):
         ledger.create(name, f"tco/sql/{name}.sql", values)
-    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _written_off_rows(taxes, ledger)})
+    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _depreciation_rows(taxes, ledger)})
     for name in TAX_TABLES:
         ledger.create(name, f"tco/sql/{name}.sql", values)
     for path in files("tco/finance_audits"):
         broken = ledger.query(f"tco/finance_audits/{path.name}", values)
         if broken:
             raise ClusterwrightError(f"the views of the cash flow do not reconcile: {path.stem}: {broken[0]}")
-    found = tuple(AfterTax(**row) for row in ledger.query("tco/sql/after_tax.sql", values))
+    options = tuple(AfterTax(**row) for row in ledger.query("tco/sql/after_tax.sql", values))
     books = tuple(
         BookYear(
             key=row["key"],
@@ -116,26 +118,26 @@ def after_tax(ledger: Ledger, taxes: Taxes) -> tuple[tuple[AfterTax, ...], tuple
         )
         for row in ledger.query("tco/sql/book_year.sql", {})
     )
-    return found, books
+    return options, books
 
 
 def tax_values(ledger: Ledger, taxes: Taxes) -> dict[str, Any]:
-    """Return the parameters of the statements of tax, by name."""
-    return {"tax_rate": taxes.tax_rate, "refresh_months": ledger.economics.pace.refresh_months}
+    """Return the parameters of the tax statements, by name."""
+    return {"tax_rate": taxes.tax_rate, "refresh_months": ledger.economics.growth.refresh_months}
 
 
-def _written_off_rows(taxes: Taxes, ledger: Ledger) -> list[dict[str, Any]]:
-    """Return the share of each category that is written off in each year.
+def _depreciation_rows(taxes: Taxes, ledger: Ledger) -> list[dict[str, Any]]:
+    """Return the share of each category that is depreciated in each year.
 
     Raises:
-        InputError: a method is given for a category of which nothing is bought.
+        InputError: a method is given for a category without purchases.
     """
     categories = {row["category"] for row in ledger.query("tco/sql/asset_category.sql", {})}
     for category in taxes.depreciation_of:
         if category not in categories and category not in _MAY_BE_MISSING:
             raise InputError(
                 f"nothing of the category {category!r} is bought",
-                help=f"categories of what is bought: {', '.join(sorted(categories))}",
+                help=f"categories with purchases: {', '.join(sorted(categories))}",
                 path=("tco", "depreciation_of", category),
             )
     return [
@@ -146,15 +148,15 @@ def _written_off_rows(taxes: Taxes, ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def tax_terms(ledger: Ledger, taxes: Taxes) -> None:
-    """Put the present value after tax of every term of every option (`drawn_flow`) into the table `taxed_term`.
+    """Store the present value after tax of every term of every option (`drawn_flow`) in the table `taxed_term`.
 
-    Taxes are linear in the cash flow and grouped by key alone: each term is taxed as an option of its own, and the
-    terms of an option sum to what it costs after tax.
+    Taxes are linear in the cash flow and grouped by key alone, so each term is taxed like a separate option and the
+    terms of an option sum to its cost after tax.
     """
     values = tax_values(ledger, taxes)
     ledger.create("financed_flow", "tco/sql/taxed_term_flow.sql", {})
     ledger.create("asset_lot", "tco/sql/asset_lot.sql", values)
-    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _written_off_rows(taxes, ledger)})
+    ledger.create("depreciation_year", "tco/sql/stg_depreciation_year.sql", {"rows": _depreciation_rows(taxes, ledger)})
     for name in TAX_TABLES:
         ledger.create(name, f"tco/sql/{name}.sql", values)
     ledger.create("taxed_term", "tco/sql/taxed_term.sql", {})
@@ -167,10 +169,10 @@ def _bonuses() -> tuple[Mapping[str, str], ...]:
 
 
 def bonus_fraction(day: dt.date) -> float:
-    """Return the share of a purchase that United States law lets write off at once, for what is acquired on a day.
+    """Return the bonus depreciation of United States law: the share of a purchase on a day that is depreciated at once.
 
     Raises:
-        InputError: no row of `tco/bonus_depreciation.csv` is as old as the day.
+        InputError: `tco/bonus_depreciation.csv` has no row for the day or an earlier one.
 
     >>> bonus_fraction(dt.date(2024, 6, 1)), bonus_fraction(dt.date(2025, 1, 19)), bonus_fraction(dt.date(2026, 1, 1))
     (0.6, 0.4, 1.0)

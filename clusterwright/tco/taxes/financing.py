@@ -1,4 +1,4 @@
-"""Loans and leases of what is bought, beside the cash flow: payments, interest, and the present value after tax."""
+"""Loans and leases for purchases, calculated outside the cash flow: payments, interest, present value after tax."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ from clusterwright.tco.ledger.engine import Ledger
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Financed:
-    """A purchase that is financed.
+    """A financed purchase.
 
     Attributes:
         kind: `loan`, `operating lease` or `finance lease`.
-        financed_usd: what the bank or the lessor pays at the start.
-        usd_per_month: each payment; interest_usd: all of them less what they pay back.
-        liability_usd: present value at the financing rate of what is owed at the start, as it is in the books.
-        npv_after_tax_usd: of the option with this financing in the place of paying cash; a cost is positive.
+        financed_usd: amount that the bank or the lessor pays at the start.
+        usd_per_month: monthly payment.
+        interest_usd: sum of the payments less the repaid principal.
+        liability_usd: liability in the books at the start, the present value of the payments at the financing rate.
+        npv_after_tax_usd: present value of the option with this financing instead of cash; a cost is positive.
     """
 
     kind: str
@@ -38,30 +39,30 @@ def with_loan(
     months: int,
     tax_rate: float,
 ) -> Financed:
-    """Return a purchase of which a bank pays a share; what is still owed at the end of the horizon is paid then.
+    """Return a purchase with a bank loan for a share of it; the remaining debt is repaid at the end of the horizon.
 
     Args:
-        ledger: after `taxes.after_tax`.
-        key: candidate that buys.
-        npv_after_tax_usd: without the loan.
-        share: of the purchase.
-        rate_per_year: nominal.
+        ledger: ledger after `taxes.after_tax`.
+        key: key of the candidate with the purchase.
+        npv_after_tax_usd: present value after tax without the loan.
+        share: financed share of the purchase.
+        rate_per_year: nominal interest rate per year.
         months: number of payments.
-        tax_rate: interest lowers income.
+        tax_rate: tax rate on income, which interest lowers.
     """
-    bought = _of(_capital(ledger, key), "purchase")
+    bought = _flows_of(_capital(ledger, key), "purchase")
     principal = share * sum(usd for _, usd in bought)
     horizon = ledger.economics.horizon_months
-    paid = [entry for entry in schedule(principal, rate_per_year, months) if entry.month <= horizon]
+    due = [entry for entry in schedule(principal, rate_per_year, months) if entry.month <= horizon]
     flows: list[Flow] = [(0.0, -principal)]
-    flows += [(float(entry.month), entry.interest_usd * (1.0 - tax_rate) + entry.principal_usd) for entry in paid]
-    if paid:
-        flows.append((horizon, paid[-1].owed_usd))
+    flows += [(float(entry.month), entry.interest_usd * (1.0 - tax_rate) + entry.principal_usd) for entry in due]
+    if due:
+        flows.append((horizon, due[-1].owed_usd))
     return Financed(
         kind="loan",
         financed_usd=principal,
-        usd_per_month=paid[0].interest_usd + paid[0].principal_usd if paid else 0.0,
-        interest_usd=sum(entry.interest_usd for entry in paid),
+        usd_per_month=due[0].interest_usd + due[0].principal_usd if due else 0.0,
+        interest_usd=sum(entry.interest_usd for entry in due),
         liability_usd=principal,
         npv_after_tax_usd=npv_after_tax_usd + present_value(flows, ledger.economics.discount_rate),
     )
@@ -79,37 +80,38 @@ def with_lease(
 ) -> Financed:
     """Return a purchase that is leased over the whole months of the horizon.
 
-    Operating: every payment lowers income, and the equipment goes back at the end: no depreciation, no sale. Finance:
-    the lessee is taxed as an owner, interest lowers income, and the equipment is bought at the residual and then sold.
+    Operating lease: every payment lowers taxable income, and the equipment is returned at the end, without depreciation
+    or sale. Finance lease: the lessee is taxed as an owner, interest lowers taxable income, and the equipment is bought
+    at the residual value and then sold.
 
     Args:
-        ledger: after `taxes.after_tax`.
-        key: candidate that buys.
-        npv_after_tax_usd: if it paid cash.
+        ledger: ledger after `taxes.after_tax`.
+        key: key of the candidate with the purchase.
+        npv_after_tax_usd: present value after tax with payment in cash.
         kind: `operating` or `finance`.
-        rate_per_year: nominal, of the lessor.
-        residual: share of the purchase left at the end.
-        tax_rate: on income.
+        rate_per_year: nominal rate of the lessor per year.
+        residual: residual value at the end, as a share of the purchase.
+        tax_rate: tax rate on income.
     """
     capital = _capital(ledger, key)
-    bought = _of(capital, "purchase")
+    bought = _flows_of(capital, "purchase")
     cost = sum(usd for _, usd in bought)
     months = max(1, int(ledger.economics.horizon_months))
-    left = residual * cost
-    payments = schedule(cost, rate_per_year, months, left)
+    residual_usd = residual * cost
+    payments = schedule(cost, rate_per_year, months, residual_usd)
     rate = ledger.economics.discount_rate
     if kind == "operating":
         replaced = [(month, usd) for month, _, usd in capital]
         flows = [
             (float(entry.month), (entry.interest_usd + entry.principal_usd) * (1.0 - tax_rate)) for entry in payments
         ]
-        liability = cost - left * (1.0 + rate_per_year / 12.0) ** -months
+        liability = cost - residual_usd * (1.0 + rate_per_year / 12.0) ** -months
     else:
         replaced = list(bought)
         flows = [
             (float(entry.month), entry.interest_usd * (1.0 - tax_rate) + entry.principal_usd) for entry in payments
         ]
-        flows.append((float(months), left))
+        flows.append((float(months), residual_usd))
         liability = cost
     return Financed(
         kind=f"{kind} lease",
@@ -126,5 +128,5 @@ def _capital(ledger: Ledger, key: str) -> list[tuple[float, str, float]]:
     return [(row["month_end"], row["kind"], row["usd"]) for row in rows]
 
 
-def _of(capital: Sequence[tuple[float, str, float]], kind: str) -> list[Flow]:
+def _flows_of(capital: Sequence[tuple[float, str, float]], kind: str) -> list[Flow]:
     return [(month, usd) for month, name, usd in capital if name == kind]

@@ -1,1 +1,1 @@
-"""What cost takes in: candidates, contracts, costs of owning, stages, resale, assumptions. Start with `records`."""
+"""Inputs of the cost: candidates, contracts, costs of owning, growth, resale, assumptions. Start with `records`."""

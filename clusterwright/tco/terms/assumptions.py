@@ -1,4 +1,4 @@
-"""Values that no document gives: `tco/assumptions.csv`, and the economic parameters that follow from them."""
+"""Assumptions for values without a document (`tco/assumptions.csv`), and the economic parameters derived from them."""
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -11,9 +11,9 @@ from clusterwright.errors import InputError, MissingFactError
 from clusterwright.tco.terms.owner_costs import optional_parameters, owner_costs
 from clusterwright.tco.terms.records import Assumption, Candidate, Economics, Parameter
 from clusterwright.tco.terms.resale import ResaleCurve, line
-from clusterwright.tco.terms.stages import Pace
+from clusterwright.tco.terms.stages import GrowthSchedule
 
-#: Parameters of the cash flow, besides `resale_fraction`, which is read off three rows.
+#: Parameters of the cash flow with an assumption of the same key; `resale_fraction` is interpolated between three rows.
 _PARAMETERS = (
     "power_price_usd_per_kwh",
     "pue",
@@ -34,28 +34,26 @@ def assumptions(path: Path | None = None) -> Mapping[str, Assumption]:
     """Return the assumptions by key.
 
     Args:
-        path: a CSV file like `tco/assumptions.csv`, which is the default.
+        path: CSV file in the format of `tco/assumptions.csv`, which is the default.
 
     Raises:
-        MissingFactError: a row is not readable, appears twice, or its values are not in order.
+        MissingFactError: a row cannot be parsed, a key appears twice, or values are not in ascending order.
     """
-    place = root() / "tco" / "assumptions.csv" if path is None else path
-    found: dict[str, Assumption] = {}
-    with place.open(encoding="utf-8", newline="") as lines:
+    file = root() / "tco" / "assumptions.csv" if path is None else path
+    by_key: dict[str, Assumption] = {}
+    with file.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            assumption = _assumption(row, place)
-            if assumption.key in found:
-                raise MissingFactError(
-                    f"{place.name}: {assumption.key} stands there twice", help="keep one of the rows"
-                )
-            found[assumption.key] = assumption
-    return found
+            assumption = _assumption(row, file)
+            if assumption.key in by_key:
+                raise MissingFactError(f"{file.name} has two rows for {assumption.key}", help="keep one of the rows")
+            by_key[assumption.key] = assumption
+    return by_key
 
 
-def _assumption(row: dict[str, str], place: Path) -> Assumption:
+def _assumption(row: dict[str, str], file: Path) -> Assumption:
     try:
         low, base, high = (float(row[name]) for name in ("low", "base", "high"))
-        read = Assumption(
+        assumption = Assumption(
             key=row["key"],
             low=low,
             base=base,
@@ -69,30 +67,30 @@ def _assumption(row: dict[str, str], place: Path) -> Assumption:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise MissingFactError(
-            f"{place.name}: the row of {row.get('key')!r} cannot be read: {error}", help="correct the row"
+            f"{file.name}: the row of {row.get('key')!r} cannot be read: {error}", help="correct the row"
         ) from error
-    if not 0 <= low <= base <= high or not all((read.reason, read.source, read.date)):
+    if not 0 <= low <= base <= high or not all((assumption.reason, assumption.source, assumption.date)):
         raise MissingFactError(
-            f"{place.name}: {read.key} needs 0 <= low <= base <= high, a reason, a source and a date",
+            f"{file.name}: {assumption.key} needs 0 <= low <= base <= high, a reason, a source and a date",
             help="correct the row",
         )
-    return read
+    return assumption
 
 
 def parameters(
     economics: Economics, known: Mapping[str, Assumption], skus: Collection[str] = ()
 ) -> tuple[Parameter, ...]:
-    """Return the economic values of the cash flow: given in the blueprint, overridden, or assumed.
+    """Return the economic parameters of the cash flow: given in the blueprint, overridden, or assumed.
 
     `low` is the value that makes the cost lowest, `high` the one that makes it highest.
 
     Args:
-        economics: may override any assumption, and the price of any sku.
-        known: the assumptions.
-        skus: what the bills consist of.
+        economics: economic inputs, which may override any assumption and the price of any sku.
+        known: assumptions by key.
+        skus: skus of all bills.
 
     Raises:
-        InputError: an override names neither.
+        InputError: an override names neither an assumption nor a sku.
     """
     given = dict(economics.overrides)
     optional = optional_parameters()
@@ -102,64 +100,64 @@ def parameters(
         given["power_price_usd_per_kwh"] = economics.power_price_usd_per_kwh
     if economics.pue is not None:
         given["pue"] = economics.pue
-    found = {entry.key: entry for entry in economics.given}
-    found |= {key: _given(key, given[key], entry.unit) for key, entry in optional.items() if key in given}
-    neutral = _neutral({*found, *_PARAMETERS, "resale_fraction"})
+    explicit = {entry.key: entry for entry in economics.given}
+    explicit |= {key: _given(key, given[key], entry.unit) for key, entry in optional.items() if key in given}
+    neutral = _neutral({*explicit, *_PARAMETERS, "resale_fraction"})
     return (
-        *_paced(economics.pace),
+        *_growth_parameters(economics.growth),
         *(
-            found.pop(key) if key in found and key not in given else _parameter(key, given, known)
+            explicit.pop(key) if key in explicit and key not in given else _parameter(key, given, known)
             for key in _PARAMETERS
         ),
-        *(entry for key, entry in found.items() if key not in (*_PARAMETERS, "resale_fraction")),
+        *(entry for key, entry in explicit.items() if key not in (*_PARAMETERS, "resale_fraction")),
         *(_given(key, value, optional[key].unit) for key, value in neutral.items()),
-        found["resale_fraction"]
-        if "resale_fraction" in found and "resale_fraction" not in given
+        explicit["resale_fraction"]
+        if "resale_fraction" in explicit and "resale_fraction" not in given
         else _resale(_sale_age(economics, known), given, known, economics.resale),
     )
 
 
 def _sale_age(economics: Economics, known: Mapping[str, Assumption]) -> float:
-    return economics.pace.reference_age(economics.horizon_months, resale_curve(economics, known))
+    return economics.growth.reference_age(economics.horizon_months, resale_curve(economics, known))
 
 
-def _paced(pace: Pace) -> tuple[Parameter, ...]:
-    """Return growth and refresh as they are in lists of what was used; nothing where neither is given."""
+def _growth_parameters(growth: GrowthSchedule) -> tuple[Parameter, ...]:
+    """Return growth, refresh and price change as parameters for the list of assumptions, without those that are 0."""
     return tuple(
         _given(key, value, unit)
         for key, value, unit in (
-            ("growth_fraction_per_year", pace.growth_per_year, "share of the work and year"),
-            ("refresh_months", pace.refresh_months or 0.0, "months"),
-            ("purchase_price_change_per_year", pace.price_change_per_year, "share of the price and year"),
+            ("growth_fraction_per_year", growth.growth_per_year, "share of the work and year"),
+            ("refresh_months", growth.refresh_months or 0.0, "months"),
+            ("purchase_price_change_per_year", growth.price_change_per_year, "share of the price and year"),
         )
         if value
     )
 
 
-def _neutral(had: Collection[str]) -> dict[str, float]:
-    """Return the neutral values of what modifies a cost that is otherwise given."""
+def _neutral(available: Collection[str]) -> dict[str, float]:
+    """Return neutral values of missing parameters that only modify a cost whose other parameters are available."""
     optional = optional_parameters()
-    found: dict[str, float] = {}
+    neutral: dict[str, float] = {}
     for term in owner_costs():
-        missing = [key for key in term.parameters if key not in had]
-        asked = any(key in optional for key in term.parameters if key in had)
+        missing = [key for key in term.parameters if key not in available]
+        requested = any(key in optional for key in term.parameters if key in available)
         values = {
-            key: optional[key].neutral for key in missing if key in optional and optional[key].not_with not in had
+            key: optional[key].neutral for key in missing if key in optional and optional[key].not_with not in available
         }
-        if asked and len(values) == len(missing):
-            found |= {key: value for key, value in values.items() if value is not None}
-    return found
+        if requested and len(values) == len(missing):
+            neutral |= {key: value for key, value in values.items() if value is not None}
+    return neutral
 
 
 def own_parameters(
-    candidate: Candidate, known: Mapping[str, Assumption], had: Collection[str] = ()
+    candidate: Candidate, known: Mapping[str, Assumption], common: Collection[str] = ()
 ) -> tuple[Parameter, ...]:
-    """Return the parameters that hold for one candidate alone.
+    """Return the parameters that apply to one candidate alone.
 
     Args:
-        candidate: with its overrides and what is given for it.
-        known: the assumptions.
-        had: parameters that hold for all.
+        candidate: candidate with its overrides and given parameters.
+        known: assumptions by key.
+        common: keys of the parameters that apply to all candidates.
 
     Raises:
         InputError: an override names no parameter of the cash flow.
@@ -168,20 +166,20 @@ def own_parameters(
     units = {key: known[key].unit for key in _PARAMETERS} | optional | {"resale_fraction": "share of purchase"}
     given = dict(candidate.overrides)
     _check_names(given, units)
-    found = {key: _given(key, value, units[key]) for key, value in given.items()}
-    found |= {entry.key: entry for entry in candidate.given}
-    neutral = _neutral({*had, *found}) if candidate.given else {}
+    own = {key: _given(key, value, units[key]) for key, value in given.items()}
+    own |= {entry.key: entry for entry in candidate.given}
+    neutral = _neutral({*common, *own}) if candidate.given else {}
     return (
-        *found.values(),
-        *(_given(key, value, optional[key]) for key, value in neutral.items() if key not in had),
+        *own.values(),
+        *(_given(key, value, optional[key]) for key, value in neutral.items() if key not in common),
     )
 
 
 def resale_curve(economics: Economics, known: Mapping[str, Assumption]) -> Callable[[float], float]:
-    """Return the share of the price that equipment brings by age in months, at base values.
+    """Return the resale value by age in months, as a share of the price at base values.
 
-    It is the curve that is given, else the assumed one. Where the share at the end is given and the curve has nothing
-    left to be in proportion to, every age brings the same.
+    The curve is the given one, else the assumed one. If the share at the end of the horizon is given and the curve is 0
+    there, no proportion can be formed and every age has the same resale value.
     """
     curve = economics.resale
     points = dict(resale_points(known))
@@ -190,13 +188,13 @@ def resale_curve(economics: Economics, known: Mapping[str, Assumption]) -> Calla
         return resale_fraction(months, points) if curve is None else curve.at(months).base
 
     given = "resale_fraction" in {*dict(economics.overrides), *(entry.key for entry in economics.given)}
-    if given and not share(economics.pace.newest_age(economics.horizon_months)):
+    if given and not share(economics.growth.newest_age(economics.horizon_months)):
         return lambda _: 1.0
     return share
 
 
 def resale_points(known: Mapping[str, Assumption]) -> tuple[tuple[float, float], ...]:
-    """Return the points of the assumed curve: (age in months, share of the price) at base values."""
+    """Return the points of the assumed resale curve at base values, as (age in months, share of the price)."""
     return tuple((month, known[key].base) for month, key in _RESALE_POINTS)
 
 
@@ -206,7 +204,7 @@ def _check_names(given: Iterable[str], names: Collection[str]) -> None:
             close = get_close_matches(key, sorted(names), n=1)
             raise InputError(
                 f"there is no assumption {key!r}",
-                help=f"did you mean {close[0]!r}?" if close else "the names are in tco/assumptions.csv",
+                help=f"did you mean {close[0]!r}?" if close else "tco/assumptions.csv lists the names",
             )
 
 
@@ -214,12 +212,12 @@ def _parameter(key: str, given: Mapping[str, float], known: Mapping[str, Assumpt
     assumption = known[key]
     if key in given:
         return _given(key, given[key], assumption.unit)
-    dear_is_high = assumption.cost_rises_with == "value"
+    rises_with_value = assumption.cost_rises_with == "value"
     return Parameter(
         key=key,
         value=assumption.base,
-        low=assumption.low if dear_is_high else assumption.high,
-        high=assumption.high if dear_is_high else assumption.low,
+        low=assumption.low if rises_with_value else assumption.high,
+        high=assumption.high if rises_with_value else assumption.low,
         unit=assumption.unit,
         basis="assumed",
         reason=assumption.reason,
@@ -244,7 +242,7 @@ def _given(key: str, value: float, unit: str) -> Parameter:
 def _resale(
     age_months: float, given: Mapping[str, float], known: Mapping[str, Assumption], curve: ResaleCurve | None
 ) -> Parameter:
-    """Return the share of the purchase that resale brings at the end of the horizon, by the age it then has."""
+    """Return the resale value of equipment of an age at the end of the horizon, as a share of the purchase."""
     if "resale_fraction" in given:
         return _given("resale_fraction", given["resale_fraction"], "share of purchase")
     if curve is not None:
@@ -256,7 +254,7 @@ def _resale(
             high=share.low,
             unit="share of purchase",
             basis="given",
-            reason=f"after {age_months:g} months, by the curve that is given",
+            reason=f"after {age_months:g} months, on the given curve",
             source="blueprint",
         )
     points = {month: _parameter(key, given, known) for month, key in _RESALE_POINTS}
@@ -270,19 +268,19 @@ def _resale(
         **at_age,
         unit="share of purchase",
         basis=nearest.basis,
-        reason=f"after {age_months:g} months, by a straight line between the points; {nearest.reason}",
+        reason=f"after {age_months:g} months, interpolated between the points; {nearest.reason}",
         source=nearest.source,
         date=nearest.date,
     )
 
 
 def resale_fraction(months: float, fraction_by_month: Mapping[float, float]) -> float:
-    """Return the share of the purchase price (0 to 1) that equipment brings after some months.
+    """Return the resale value of equipment of an age, as a share of the purchase price (0 to 1).
 
-    A straight line between the points, from 1 at the purchase; the last point's share afterwards.
+    The value is interpolated linearly between the points, from 1 at the purchase, and constant after the last point.
 
     Args:
-        months: age of the equipment in months.
+        months: age of the equipment, in months.
         fraction_by_month: share by age in months.
 
     >>> resale_fraction(36, {36: 0.3, 60: 0.1})

@@ -1,27 +1,26 @@
-"""How rented nodes are paid, and what comes on top of the bill: contracts, charges, plans of support."""
+"""Contracts for rented nodes, and costs on top of the bill: charges, surcharges, support plans."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Length of the commitments that prices are known of, in months.
+#: Length of the commitments with known prices, in months.
 TERM_MONTHS = {"reserved_1y": 12.0, "reserved_3y": 36.0}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contract:
-    """How the rented GPU nodes of a candidate are paid, beside their price.
+    """Payment terms of the rented GPU nodes of a candidate, besides their price.
 
     Attributes:
-        upfront_fraction: share (0 to 1) of each period's price that is paid at its start; the rest by the month.
-        period_months: length of a commitment, or of what is booked at once, in whole months; it is renewed until the
-            end of the horizon. None is the horizon.
-        rest: what the horizon cuts off the last commitment: `credited` (it serves the work that follows, which pays
-            for it) or `paid` (it is lost).
-        discount: share (0 to below 1) off the list price, of `categories`.
-        categories: of bill lines that the discount is on; empty for every one.
-        committed_usd_per_year: least spend a year; what the bill and its charges fall short of it is paid at the
-            year's end.
-        source: where the contract comes from.
+        upfront_fraction: share (0 to 1) of each period's price that is paid at its start; the rest is paid monthly.
+        period_months: length of a commitment or booking, in whole months, renewed until the end of the horizon; None
+            takes the horizon.
+        rest: treatment of the part of the last commitment beyond the horizon: `credited` (it serves later work, which
+            pays for it) or `paid` (it is lost).
+        discount: share (0 to below 1) off the list price of `categories`.
+        categories: discounted categories of bill lines; empty for all.
+        committed_usd_per_year: minimum spend per year; the shortfall of bill and charges is paid at the year's end.
+        source: origin of the contract.
     """
 
     upfront_fraction: float = 0.0
@@ -35,13 +34,13 @@ class Contract:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Charge:
-    """An amount beside the bill that does not depend on the hours worked.
+    """A charge outside the bill that does not depend on the hours worked.
 
     Attributes:
-        category, item: of the rows it becomes.
-        usd: per month, or once at the start.
-        once: whether it is paid at the start alone.
-        basis, source, price_date, confidence: as in a row of the cash flow.
+        category, item: category and name of its rows in the cash flow.
+        usd: amount per month, or once at the start.
+        once: whether it is paid only once, at the start.
+        basis, source, price_date, confidence: origin of the price, as in a row of the cash flow.
     """
 
     category: str
@@ -56,13 +55,13 @@ class Charge:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surcharge:
-    """A running cost that is a share of others, for example a support plan or the hours that failures take.
+    """A running cost that is a share of other costs, for example a support plan or the hours lost to failures.
 
     Attributes:
-        category, item: of the rows it becomes.
-        fraction: share (0 to 1 and more) of what the candidate pays in `of_categories` in the same month.
-        of_categories: categories of running costs; surcharges are not charged on each other.
-        source: where the share comes from.
+        category, item: category and name of its rows in the cash flow.
+        fraction: share (0 to 1 and more) of the candidate's payments in `of_categories` in the same month.
+        of_categories: categories of running costs; surcharges are not charged on other surcharges.
+        source: origin of the share.
     """
 
     category: str
@@ -74,7 +73,7 @@ class Surcharge:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tier:
-    """One step of a plan of support: the share of what a month's rent and charges have above `from_usd`."""
+    """One tier of a support plan: the share of a month's rent and charges above `from_usd`."""
 
     from_usd: float
     fraction: float
@@ -82,13 +81,13 @@ class Tier:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SupportPlan:
-    """A plan of support of a provider, paid each month by what is spent in it.
+    """A provider's support plan, charged on each month's spend.
 
     Attributes:
-        item: the name people read.
+        item: name of the plan in outputs.
         tiers: marginal shares, lowest first.
-        minimum_usd: per month.
-        basis, source, price_date, confidence: of the shares.
+        minimum_usd: minimum charge per month.
+        basis, source, price_date, confidence: origin of the shares.
     """
 
     item: str
@@ -104,8 +103,8 @@ def charge_of_tiers(amount: float, tiers: Sequence[tuple[float, float]]) -> floa
     """Return the price of an amount under marginal tiers.
 
     Args:
-        amount: in some unit.
-        tiers: (from, price per unit above it), lowest first.
+        amount: quantity in the unit of the tiers.
+        tiers: (start of the tier, price per unit above it), lowest first.
 
     >>> round(charge_of_tiers(60_000, [(0, 0.09), (10_000, 0.085), (50_000, 0.07)]), 2)
     5000.0

@@ -1,4 +1,4 @@
-"""What an owner pays besides the bill, as data: `tco/owner_costs.csv`, which `owner_flow.sql` counts with."""
+"""Costs of an owner besides the bill, as data: `tco/owner_costs.csv`, which `owner_flow.sql` turns into payments."""
 
 import csv
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from pathlib import Path
 from clusterwright.assets import root
 from clusterwright.errors import MissingFactError
 
-#: What an amount is counted by.
+#: Quantities that an amount is proportional to.
 DRIVERS = ("equipment_usd", "gpus", "servers", "it_power_kw", "cluster")
-#: When it is paid: with a purchase, with a sale, when equipment leaves, once after the horizon; or each month at a rate
-#: per hour, month or year.
+#: Times of payment: with a purchase, with a sale, when equipment is removed, once after the horizon; or each month at a
+#: rate per hour, month or year.
 PAID = ("start", "sale", "end", "close", "hour", "month", "year", "year_after_warranty")
 
 
@@ -21,12 +21,13 @@ class OwnerCost:
     """One term of one cost of owning: driver x multiplier x the product of its parameters, each time it is paid.
 
     Attributes:
-        number: place in the table.
-        category, item, capex_or_opex, fixed_or_variable: of the rows it becomes; terms of one item are added up, and
-            variable ones count for the hours worked.
-        paid: one of `PAID`; driver: one of `DRIVERS`.
-        multiplier: -1 for what is received or taken off, else a constant of the formula.
-        parameters: keys whose values are multiplied; the source of the last one is beside the amount.
+        number: row number in the table.
+        category, item, capex_or_opex, fixed_or_variable: labels of its rows in the cash flow; terms of one item are
+            summed, and variable ones are proportional to the hours worked.
+        paid: time of payment, one of `PAID`.
+        driver: quantity that the amount is proportional to, one of `DRIVERS`.
+        multiplier: -1 for amounts received or deducted, otherwise a constant of the formula.
+        parameters: keys of the multiplied parameters; the amount carries the source of the last one.
     """
 
     number: int
@@ -45,17 +46,17 @@ def owner_costs(path: Path | None = None) -> tuple[OwnerCost, ...]:
     """Return every term of the costs of owning, in the order of the table.
 
     Args:
-        path: a CSV file like `tco/owner_costs.csv`, which is the default.
+        path: CSV file in the format of `tco/owner_costs.csv`, which is the default.
 
     Raises:
-        MissingFactError: a row is not readable.
+        MissingFactError: a row cannot be parsed.
     """
-    place = root() / "tco" / "owner_costs.csv" if path is None else path
-    with place.open(encoding="utf-8", newline="") as lines:
-        return tuple(_read(number, row, place) for number, row in enumerate(csv.DictReader(lines)))
+    file = root() / "tco" / "owner_costs.csv" if path is None else path
+    with file.open(encoding="utf-8", newline="") as lines:
+        return tuple(_read(number, row, file) for number, row in enumerate(csv.DictReader(lines)))
 
 
-def _read(number: int, row: dict[str, str], place: Path) -> OwnerCost:
+def _read(number: int, row: dict[str, str], file: Path) -> OwnerCost:
     try:
         term = OwnerCost(
             number=number,
@@ -70,7 +71,7 @@ def _read(number: int, row: dict[str, str], place: Path) -> OwnerCost:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MissingFactError(
-            f"{place.name}: row {number + 1} cannot be read: {error}", help="correct the row"
+            f"{file.name}: row {number + 1} cannot be read: {error}", help="correct the row"
         ) from error
     for value, allowed in (
         (term.driver, DRIVERS),
@@ -80,23 +81,23 @@ def _read(number: int, row: dict[str, str], place: Path) -> OwnerCost:
     ):
         if value not in allowed:
             raise MissingFactError(
-                f"{place.name}: row {number + 1} has {value!r}", help=f"write one of {', '.join(allowed)}"
+                f"{file.name}: row {number + 1} has {value!r}", help=f"write one of {', '.join(allowed)}"
             )
     if not term.parameters or not term.category or not term.item:
         raise MissingFactError(
-            f"{place.name}: row {number + 1} names no category, item or parameter", help="correct the row"
+            f"{file.name}: row {number + 1} names no category, item or parameter", help="correct the row"
         )
     return term
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptionalParameter:
-    """A parameter without an assumption: no amount unless it is given.
+    """A parameter without an assumption: it costs nothing unless the user gives a value.
 
     Attributes:
-        unit: of its value.
-        neutral: value where it only modifies a cost that is given, else None.
-        not_with: parameter that takes its place, or empty.
+        unit: unit of the value.
+        neutral: default of a parameter that only modifies a given cost, else None.
+        not_with: alternative parameter that replaces it, or empty.
     """
 
     unit: str
@@ -106,9 +107,9 @@ class OptionalParameter:
 
 @cache
 def optional_parameters() -> Mapping[str, OptionalParameter]:
-    """Return the parameters without an assumption, `tco/owner_parameters.csv`, by key.
+    """Return the parameters without an assumption (`tco/owner_parameters.csv`), by key.
 
-    A cost of `tco/owner_costs.csv` is counted when all its parameters have a value.
+    A cost in `tco/owner_costs.csv` applies if all its parameters have a value.
     """
     with (root() / "tco" / "owner_parameters.csv").open(encoding="utf-8", newline="") as lines:
         return {

@@ -1,4 +1,4 @@
-"""What cost takes in and gives back. Money is USD; a cost is positive, income (resale) negative; None is unknown."""
+"""Inputs and results of the cost engine, in USD: a cost is positive, income (resale) negative, None is unknown."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Surcharge
 from clusterwright.tco.terms.resale import ResaleCurve
-from clusterwright.tco.terms.stages import CONSTANT, Pace
+from clusterwright.tco.terms.stages import CONSTANT, GrowthSchedule
 
-#: Where a price comes from: a dated document, the blueprint, `tco/assumptions.csv`, or nowhere.
+#: Origin of a price: a dated document, the blueprint, `tco/assumptions.csv`, or none.
 BASES = ("documented", "given", "assumed", "unknown")
 
 
@@ -19,7 +19,11 @@ class Parameter:
     """An economic value as the engine used it, for the list of assumptions in reports.
 
     Attributes:
-        key: name; value, low, high in `unit`; basis as in `BASES`.
+        key: name of the parameter.
+        value: base value, in `unit`.
+        low, high: values that make the cost lowest and highest, in `unit`.
+        basis: one of `BASES`.
+        reason, source, date: justification of the value, its source and the date of the source.
     """
 
     key: str
@@ -35,25 +39,27 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Economics:
-    """What money is counted with.
+    """Economic inputs of a comparison.
 
     Attributes:
-        horizon_months: length of the view over which owning and renting are compared, in months.
+        horizon_months: period over which owning and renting are compared, in months.
         utilisation: share of the horizon that the cluster works, above 0 to 1.
-        discount_rate: per year, for present values.
-        as_of: day whose prices hold; None is the newest day on which a shipped price was seen.
-        power_price_usd_per_kwh: None takes the assumption `power_price_usd_per_kwh`.
-        pue: facility over IT energy; None takes the assumption `pue`.
-        term: how rented compute nodes are paid, one of `pricing.records.TERMS`; everything else is paid at list price.
+        discount_rate: rate for present values, per year.
+        as_of: day of the prices; None takes the newest day on which a shipped price was seen.
+        power_price_usd_per_kwh: price of energy; None takes the assumption of that name.
+        pue: facility energy over IT energy; None takes the assumption of that name.
+        term: payment term of rented compute nodes, one of `pricing.records.TERMS`; everything else is paid at list
+            price.
         hours_per_month: 730 by default (8,760 a year).
-        runs: of the blueprint in the horizon, growth included; None counts them from utilisation and reference days.
-        reference_days: calendar days of one run that the number of runs in the horizon is counted with; None takes the
-            longest among the owned candidates, or among all if none is owned.
+        runs: number of runs of the blueprint in the horizon, growth included; None derives it from the utilisation and
+            the reference days.
+        reference_days: calendar days of one run from which the number of runs in the horizon is derived; None takes
+            the longest among the owned candidates, or among all candidates if none is owned.
         overrides: values that replace rows of `tco/assumptions.csv`, as (key, value).
-        quotes: prices of vendors for parts that are bought; they win over every other price.
-        given: parameters of the cash flow, with band and source, in the place of assumptions or beside them.
-        pace: growth of the work, replacement of what is bought.
-        resale: by age, in the place of the assumptions.
+        quotes: vendors' prices of purchased parts, which take precedence over every other price.
+        given: parameters of the cash flow with their band and source, which replace or complement the assumptions.
+        growth: growth of the work, and replacement of the purchased equipment.
+        resale: resale value by age, which replaces the assumptions.
     """
 
     horizon_months: float = 36.0
@@ -69,33 +75,34 @@ class Economics:
     overrides: tuple[tuple[str, float], ...] = ()
     quotes: tuple[QuotedPrice, ...] = ()
     given: tuple[Parameter, ...] = ()
-    pace: Pace = CONSTANT
+    growth: GrowthSchedule = CONSTANT
     resale: ResaleCurve | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
-    """One way to do the work: a cluster of one size on one target.
+    """A cluster of one size on one target, as an alternative to be costed.
 
     Attributes:
-        key: names the candidate, unique in one call, for example `aws/128`.
-        target: `aws`, `azure`, `gcp`, `onprem`.
-        bill: everything the cluster consists of. A bill with an IT load (`it_power_w`) is owned, any other rented.
+        key: name of the candidate, unique in one call, for example `aws/128`.
+        target: `aws`, `azure`, `gcp` or `onprem`.
+        bill: complete bill of the cluster. A bill with an IT load (`it_power_w`) is owned, any other rented.
         nodes, gpus: size of the cluster.
-        calendar_days: of one run of the blueprint on it.
-        run_time_low, run_time_high: ends of the band of calendar days, as shares of them, at most and at least 1.
-        utilisation: share of the horizon that it works; None takes that of the economics.
-        term: how its compute nodes are paid; None takes the term of the economics.
-        overrides: parameters of the cash flow that hold for this candidate alone, as (key, value).
-        given: the same with band and source, which win over overrides.
-        surcharges: running costs that are shares of others.
-        contract: how its compute nodes are paid; None by the month, at list price.
-        charges: amounts beside the bill; support: plan of the provider's support, None for none.
-        rates: prices agreed with a provider, as (sku, USD per unit and charge period), in the place of list prices.
-        competes: whether it may be called the cheapest: not where the bill holds only what a price is known of, or
-            where capacity is not assured for the horizon.
-        expands: whether nodes are bought where the work outgrows them; else it does what it can.
-        listed: whether it is an option itself, not only a part of mixes.
+        calendar_days: time of one run of the blueprint on this cluster.
+        run_time_low, run_time_high: ends of the band of calendar days as multiples of them, at most and at least 1.
+        utilisation: share of the horizon that the cluster works; None takes the utilisation of the economics.
+        term: payment term of the compute nodes; None takes the term of the economics.
+        overrides: parameters of the cash flow for this candidate alone, as (key, value).
+        given: the same with their band and source; they take precedence over `overrides`.
+        surcharges: running costs that are shares of other costs.
+        contract: contract for the compute nodes; None for monthly payment at list price.
+        charges: amounts that are not on the bill.
+        support: the provider's support plan, or None.
+        rates: negotiated prices that replace list prices, as (sku, USD per unit and charge period).
+        competes: whether the candidate may be called the cheapest. It may not if its bill holds only the items with a
+            known price, or if its capacity is not assured for the horizon.
+        expands: whether nodes are added when the work outgrows the cluster; otherwise the cluster does what it can.
+        listed: whether the candidate is an option of its own rather than only a part of mixes.
     """
 
     key: str
@@ -126,7 +133,7 @@ class Candidate:
 
     @property
     def binds(self) -> bool:
-        """Whether more is paid than the hours of a run: a purchase, a commitment, a sum that is paid in advance."""
+        """Whether costs go beyond the hours of a run: a purchase, a commitment or an upfront payment."""
         contract = self.contract
         return (
             self.owned
@@ -144,12 +151,14 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assumption:
-    """A value that no document gives: low, base and high, with the reason.
+    """An estimate for a value without a document: low, base and high, with the reason.
 
     Attributes:
         key: a sku or the name of a parameter.
-        cost_rises_with: whether the higher value costs more (`value`) or less (`inverse`).
-        charge: for skus as in `BillLine.charge`, else empty.
+        low, base, high: the estimate and its range, in `unit`.
+        charge: charge period of a sku as in `BillLine.charge`; empty for parameters.
+        cost_rises_with: `value` if a higher value costs more, `inverse` if it costs less.
+        reason, source, date: justification of the estimate, its source and the date of the source.
     """
 
     key: str
@@ -170,14 +179,14 @@ class PricedLine:
 
     Attributes:
         line: the bill line.
-        term: the term that the price was looked up under.
-        unit_usd, unit_usd_low, unit_usd_high: USD per unit of the line and per its charge period (hour, month, once);
-            low and high equal the price unless it is assumed, or a purchase price of low confidence; None if unknown.
+        term: payment term of the price.
+        unit_usd, unit_usd_low, unit_usd_high: USD per unit and charge period of the line (hour, month, once). Low and
+            high equal the price unless it is assumed, or a purchase price of low confidence. None if unknown.
         basis: one of `BASES`.
         price_date: day from which the price is in force, or the date of the assumption.
-        last_seen: last day on which the source showed it, None unless documented.
-        source: title and place of the document, or of the assumption's source.
-        confidence: `high`, `medium`, `low`, or empty if unknown.
+        last_seen: last day on which the source showed the price; None unless it is documented.
+        source: title of the document and location in it, or the source of the assumption.
+        confidence: `high`, `medium` or `low`; empty if unknown.
         note: reason of an assumption, or why there is no price.
     """
 
@@ -201,7 +210,7 @@ class PricedLine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MissingPrice:
-    """A line without a price: what it is and why there is none."""
+    """A bill line without a price, and the reason."""
 
     sku: str
     item: str
@@ -211,7 +220,7 @@ class MissingPrice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CategoryCost:
-    """USD of one category, and the part of it whose price is documented or given in the blueprint."""
+    """Cost of one category in USD, and the part of it with a documented price or one given in the blueprint."""
 
     category: str
     usd: float
@@ -224,26 +233,28 @@ class CandidateCost:
 
     Attributes:
         key, target, owned, nodes, gpus, calendar_days: as in the candidate.
-        term: how the compute nodes are paid, `purchase` if owned.
-        run_usd: cost of one run. Rented: what is paid while the run lasts. Owned (or committed): the share of the
-            horizon's cost, after resale, that the run takes of the hours worked at the stated utilisation.
-        horizon_usd: cost of the work of the horizon (`runs_in_horizon` runs), after resale; None also where an owned
-            cluster cannot do that work in the horizon.
-        capex_usd: cash paid at the start for what is bought; 0 for rented targets.
-        npv_usd: present value of the horizon's cash flow, a cost being positive.
-        *_low, *_high: with every assumption at its cheap end and a run of the shortest time of its band, or with all at
-            the high end and the longest.
+        term: payment term of the compute nodes, `purchase` if owned.
+        run_usd: cost of one run. Rented: payments for the duration of the run. Owned or committed: the run's share of
+            the horizon's cost after resale, by the hours it takes of all hours worked at the stated utilisation.
+        horizon_usd: cost of the work of the horizon (`runs_in_horizon` runs) after resale; also None where an owned
+            cluster cannot do that work within the horizon.
+        capex_usd: cash paid for purchases at the start; 0 for rented targets.
+        npv_usd: present value of the horizon's cash flow; a cost is positive.
+        *_low, *_high: the same with every assumption at its low end and the shortest run time of the band, and with
+            every assumption at its high end and the longest run time.
         usd_per_gpu_hour: `run_usd` over GPUs times calendar hours of the run.
-        runs_in_horizon: runs of this blueprint in the horizon, the same number for all candidates of one call.
+        runs_in_horizon: number of runs of this blueprint in the horizon, equal for all candidates of one call.
         busy_fraction: share of the horizon that these runs take on this cluster.
         priced_share, horizon_priced_share, capex_priced_share: share (0 to 1) of the absolute USD in `run_usd`,
-            `horizon_usd`, `capex_usd` whose price is documented or given in the blueprint; None where the total is.
-        missing: lines without any price; while there are some, totals are None.
+            `horizon_usd` and `capex_usd` with a documented price or one given in the blueprint; None where the total is
+            None.
+        missing: lines without a price; the totals are None if there are any.
         lines: all bill lines with their prices.
-        run_breakdown, horizon_breakdown: by category, largest first; empty while the total is None.
-        mixed: whether the work is done on several candidates; competes: as in the candidate.
-        shared: whether `run_usd` is a share of what is paid for the whole horizon (bought, committed, paid in
-            advance), and no cash that one run takes.
+        run_breakdown, horizon_breakdown: cost by category, largest first; empty if the total is None.
+        mixed: whether the work is split over several candidates.
+        competes: as in the candidate.
+        shared: whether `run_usd` is a share of payments for the whole horizon (purchases, commitments, upfront
+            payments) rather than cash paid for one run.
         gpu_hours_per_run: GPUs times calendar hours of a run, over all parts of a mix.
     """
 
@@ -283,23 +294,24 @@ class CandidateCost:
 
     @property
     def run_cash_usd(self) -> float | None:
-        """Cash that one run takes; None where there is only a share of what the horizon takes."""
+        """Cash paid for one run; None where a run only bears a share of the horizon's payments."""
         return None if self.shared else self.run_usd
 
     @property
     def run_share_usd(self) -> float | None:
-        """Share of the horizon's cost that one run takes; None where a run is paid in cash."""
+        """Share of the horizon's cost that one run bears; None where a run is paid in cash."""
         return self.run_usd if self.shared else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Breakeven:
-    """Where owning becomes cheaper than renting, on the horizon view. Resale is left out of months, not of utilisation.
+    """Breakeven of owning against renting over the horizon. The months ignore resale, the utilisation includes it.
 
     Attributes:
-        owned_key, rented_key: the two candidates.
-        months: when the owner's cumulative cash falls to the renter's and stays below; None if not within the horizon.
-        months_low, months_high: with every assumption at its cheap, or at its high end.
+        owned_key, rented_key: keys of the two candidates.
+        months: month in which the owner's cumulative cash falls to the renter's and stays below; None if that does not
+            happen within the horizon.
+        months_low, months_high: the same with every assumption at its low end, and at its high end.
         utilisation: share of the horizon (0 to 1) above which owning costs less; None if there is none up to 1.
         reason: why a value is None, else empty.
     """
@@ -315,9 +327,9 @@ class Breakeven:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CumulativePoint:
-    """Cash spent by a candidate up to the end of a month (month 0 is the purchase), before resale, in USD.
+    """Cumulative cash of a candidate up to the end of a month (month 0 is the purchase), before resale, in USD.
 
-    `usd_low` and `usd_high` take every assumption at its cheap, or at its high end.
+    `usd_low` and `usd_high` take every assumption at its low end, and at its high end.
     """
 
     key: str
@@ -329,7 +341,7 @@ class CumulativePoint:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PresentYear:
-    """Cash of one year of the horizon and its present value at the discount rate; year 0 is paid at the start."""
+    """Cash of one year of the horizon and its present value at the discount rate; year 0 is the start."""
 
     horizon_year: int
     usd: float
@@ -341,11 +353,15 @@ class CashFlowRow:
     """One dated, tagged amount of the horizon's cash flow (base values of all assumptions).
 
     Attributes:
-        part_key: the candidate that it comes from: of a mix one of its parts, else the same as `key`.
-        month: 0 is the purchase; 1 is paid at the end of the first month; the last may be a part of one.
-        category: of the bill line, or `installation`, `spares`, `support`, `staff`, `facility`, `energy`, `resale`.
-        capex_or_opex, fixed_or_variable: variable amounts are proportional to the hours worked.
-        usd: positive is paid, negative received.
+        key: the option.
+        part_key: candidate that the amount comes from: a part of a mix, otherwise the same as `key`.
+        month: 0 is the purchase; 1 is paid at the end of the first month; the last month may be a partial one.
+        category: category of the bill line, or `installation`, `spares`, `support`, `staff`, `facility`, `energy`,
+            `resale`.
+        item: name of the bill line or cost.
+        capex_or_opex, fixed_or_variable: classification; variable amounts are proportional to the hours worked.
+        usd: amount, positive if paid and negative if received.
+        basis, source, price_date, confidence: origin of the price, as in `PricedLine`.
     """
 
     key: str

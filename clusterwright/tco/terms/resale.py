@@ -1,4 +1,4 @@
-"""What equipment brings by its age: straight lines between points, or exponential decay with steps at successors."""
+"""Resale value by age: linear between points, or exponential decay with a drop at each successor."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ _YEAR = 12.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResaleShare:
-    """Share of the purchase price, with the ends between which it may lie."""
+    """Resale value as a share of the purchase price: base value and range."""
 
     low: float
     base: float
@@ -17,12 +17,13 @@ class ResaleShare:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResaleCurve:
-    """Resale by age, from points or from decay.
+    """Resale value by age, from points or from decay.
 
     Attributes:
-        points: (age in months, share); from 100 % at the purchase, and as the last one afterwards.
-        decay_per_year: of which the low end is the slowest; None takes the points.
-        step: share that is left each time a successor comes; step_months: how often one does, None for never.
+        points: (age in months, share); the curve starts at 100 % at the purchase and is constant after the last point.
+        decay_per_year: rate of decay, whose low end is the slowest; None takes the points.
+        step: share of the value that is left after a successor is released.
+        step_months: months between successors, None for no successor.
     """
 
     points: tuple[tuple[float, ResaleShare], ...] = ()
@@ -31,9 +32,9 @@ class ResaleCurve:
     step_months: float | None = None
 
     def at(self, months: float) -> ResaleShare:
-        """Return the share that equipment of an age in months brings.
+        """Return the resale value of equipment of an age in months, as a share of its price.
 
-        decay: exp(-decay x years) x step^(successors so far).
+        Decay: exp(-decay x years) x step^(successors so far).
 
         >>> share = ResaleShare(low=0.15, base=0.35, high=0.55)
         >>> round(ResaleCurve(decay_per_year=share, step=0.75, step_months=24).at(36).base, 6)
@@ -46,17 +47,17 @@ class ResaleCurve:
                 high=line({month: share.high for month, share in self.points}, months),
             )
         steps = 0 if self.step_months is None else math.floor(months / self.step_months + 1e-9)
-        left = self.step**steps
+        after_steps = self.step**steps
         years = months / _YEAR
         return ResaleShare(
-            low=left * math.exp(-self.decay_per_year.high * years),
-            base=left * math.exp(-self.decay_per_year.base * years),
-            high=left * math.exp(-self.decay_per_year.low * years),
+            low=after_steps * math.exp(-self.decay_per_year.high * years),
+            base=after_steps * math.exp(-self.decay_per_year.base * years),
+            high=after_steps * math.exp(-self.decay_per_year.low * years),
         )
 
 
 def line(fraction_by_month: dict[float, float], months: float) -> float:
-    """Return a share by age: straight lines between points, from 1 at the purchase; the last point's afterwards.
+    """Return the share at an age: linear between points, from 1 at the purchase, constant after the last point.
 
     >>> line({24: 0.5}, 12), line({24: 0.5}, 40)
     (0.75, 0.5)

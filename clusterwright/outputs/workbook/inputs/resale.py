@@ -77,7 +77,7 @@ def newest_age(horizon: Figure, refresh: Figure | None) -> Figure:
 
 
 def reference_age(names: Mapping[str, Figure], resale: Resale, *, given: bool) -> Figure:
-    """Return the age whose resale the input resale_fraction is, as `Pace.reference_age`.
+    """Return the age whose resale the input resale_fraction is, as `GrowthSchedule.reference_age`.
 
     Args:
         names: of the inputs.

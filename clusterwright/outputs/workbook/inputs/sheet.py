@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clusterwright.outputs.workbook.inputs.method_shares import NAMES
 from clusterwright.outputs.workbook.inputs.resale import Resale, curve_of, reference_age, write_resale
-from clusterwright.outputs.workbook.inputs.stages import mean_work, pace_of, staged
+from clusterwright.outputs.workbook.inputs.stages import growth_of, mean_work, staged
 from clusterwright.outputs.workbook.writing.formula import Figure, largest, when
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook
@@ -109,14 +109,14 @@ def _economics(work: Workbook) -> list[Input]:
     runs = next((cost.runs_in_horizon for cost in work.found.costs), work.plan.options[0].runs_in_horizon)
     runs /= mean_work(work)
     days = economics.utilisation * economics.horizon_months * economics.hours_per_month / (runs * 24)
-    pace = pace_of(work)
+    growth = growth_of(work)
     grown = (
         [
-            Input(name=_PACE[0], value=pace.growth_per_year, unit="share by which each year has more work"),
+            Input(name=_PACE[0], value=growth.growth_per_year, unit="share by which each year has more work"),
             Input(
-                name=_PACE[1], value=pace.refresh_months or 0.0, unit="whole months", reason="0: nothing is replaced"
+                name=_PACE[1], value=growth.refresh_months or 0.0, unit="whole months", reason="0: nothing is replaced"
             ),
-            Input(name=_PACE[2], value=pace.price_change_per_year, unit="of the price of equipment, per year"),
+            Input(name=_PACE[2], value=growth.price_change_per_year, unit="of the price of equipment, per year"),
         ]
         if staged(work)
         else []

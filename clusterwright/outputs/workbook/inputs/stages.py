@@ -21,7 +21,7 @@ from clusterwright.outputs.workbook.writing.formula import (
 )
 from clusterwright.outputs.workbook.writing.shared import Rows, Workbook
 from clusterwright.plan.owned import cost as owning
-from clusterwright.tco.terms.stages import CONSTANT, Pace
+from clusterwright.tco.terms.stages import CONSTANT, GrowthSchedule
 
 _FIRST = 9
 #: The sheet of an owned base that keeps its size, a part of mixes.
@@ -51,19 +51,19 @@ class Stages:
     factors: Mapping[str, Rows]
 
 
-def pace_of(work: Workbook) -> Pace:
+def growth_of(work: Workbook) -> GrowthSchedule:
     """Return how the work of a plan grows and its equipment is replaced."""
-    return owning.pace_of(work.plan.tco)
+    return owning.growth_of(work.plan.tco)
 
 
 def staged(work: Workbook) -> bool:
     """Return whether the work of a plan grows or its equipment is replaced."""
-    return pace_of(work) != CONSTANT
+    return growth_of(work) != CONSTANT
 
 
 def mean_work(work: Workbook) -> float:
     """Return the mean of the work over the horizon, of the first year's, as the engine counts it."""
-    return pace_of(work).mean_work(work.plan.economics.horizon_months)
+    return growth_of(work).mean_work(work.plan.economics.horizon_months)
 
 
 def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure], *, sheet: str = "Stages") -> Stages:
