@@ -15,7 +15,7 @@ from typing import Any
 from clusterwright.errors import InputError
 from clusterwright.input_files import read_text
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
-from clusterwright.sizing.serving.search import Predicted
+from clusterwright.sizing.serving.sizes import Predicted
 
 #: A test with every request of a day has some ten megabytes.
 _MOST_BYTES = 200_000_000

@@ -71,16 +71,26 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
 #: Errors of our own types, whose message is as it is.
 _OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
-_OF_USERS = {"missing": "USR010", "": "USR011", "extra_forbidden": "USR012", "too_long": "USR013"}
+_OF_USERS = {
+    "missing": "USR010",
+    "": "USR011",
+    "extra_forbidden": "USR012",
+    "too_long": "USR013",
+}
 _OF_JOBS = {"": "JOB009", "extra_forbidden": "JOB010"} | dict.fromkeys(
     ("literal_error", "greater_than", "less_than_equal", "too_short", "too_long"), "JOB011"
 )
-#: Rules for the form of what a cluster's users and jobs need, by pydantic's name of the mistake.
-_RULES_OF_FORM: dict[KeyPath, dict[str, str]] = {
+_OF_TRAFFIC: dict[str, str | None] = {"": "SRV006", "missing": "SRV005", "extra_forbidden": None}
+#: Rules for the form of what users, jobs and traffic need, by pydantic's name of the mistake.
+_RULES_OF_FORM: dict[KeyPath, Mapping[str, str | None]] = {
     ("cluster", "users"): _OF_USERS,
     ("cluster", "groups"): _OF_USERS,
     ("cluster", "identity"): _OF_USERS,
     ("cluster", "jobs"): _OF_JOBS,
+    ("traffic",): _OF_TRAFFIC,
+    ("goals", "percentile"): _OF_TRAFFIC,
+    ("goals", "first_token"): _OF_TRAFFIC,
+    ("goals", "time_per_token"): _OF_TRAFFIC,
 }
 #: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
 _BOUNDS = {
@@ -268,7 +278,7 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
 
 
 def rule_of_form(path: KeyPath, kind: str) -> str | None:
-    """Return the rule that a mistake of form in users, groups or jobs breaks; None elsewhere."""
+    """Return the rule that a mistake of form in users, groups, jobs or traffic breaks; None elsewhere."""
     for section, rules in _RULES_OF_FORM.items():
         if path[: len(section)] == section:
             return rules.get(kind, rules[""])

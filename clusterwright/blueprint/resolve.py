@@ -9,7 +9,13 @@ from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.rules.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.rules.finetuning import method_problems, model_problems, precision_problems
 from clusterwright.blueprint.rules.hardware import ResolvedTarget, Unusable, attempt, hardware_of, is_choice
-from clusterwright.blueprint.rules.kinds import format_problems, kind_problems, layout_problems, not_of_text
+from clusterwright.blueprint.rules.kinds import (
+    context_problems,
+    format_problems,
+    kind_problems,
+    layout_problems,
+    not_of_text,
+)
 from clusterwright.blueprint.rules.node_software import name_problems, software_problems
 from clusterwright.blueprint.rules.stopping import stopping_problems
 from clusterwright.blueprint.schema import TARGETS, Blueprint
@@ -52,7 +58,10 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
     """
     problems: list[Problem] = []
     workload = blueprint.workload
-    refused = not_of_text(workload.model) if isinstance(workload.model, str) else None
+    refused = None
+    if isinstance(workload.model, str):
+        images = blueprint.traffic is not None and blueprint.traffic.images is not None
+        refused = not_of_text(workload.model, task=getattr(workload, "task", "generate"), images=images)
     if refused is not None:
         problems.append(refused)
     model = (
@@ -83,6 +92,8 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
     ]
     problems += _OF_WORKLOAD.get(type(workload), _nothing)(workload)
     problems += _OF_MODEL.get(type(workload), _nothing)(workload, model) if model is not None else ()
+    if model is not None and blueprint.traffic is not None:
+        problems += context_problems(blueprint.traffic, model)
     if problems or model is None:
         return tuple(dict.fromkeys(problems))  # targets with the same GPU can have the same problem
     return Resolved(model=model, targets=tuple(targets), unusable=tuple(unusable))

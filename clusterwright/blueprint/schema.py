@@ -34,7 +34,8 @@ from clusterwright.blueprint.sections.tenants import MOST_TENANTS, TenantSection
 from clusterwright.blueprint.sections.users import GroupSection, Identity, UserSection
 from clusterwright.blueprint.sizes import Sizes, name_once
 from clusterwright.blueprint.workloads.finetuning import Finetune
-from clusterwright.blueprint.workloads.serving import ApiTarget, Replicas, Serve, Traffic
+from clusterwright.blueprint.workloads.serving import ApiTarget, Replicas, Serve
+from clusterwright.blueprint.workloads.traffic import Traffic
 from clusterwright.blueprint.workloads.training import Train, beside_blueprint
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 

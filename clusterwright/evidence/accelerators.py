@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from clusterwright.catalog.records import Accelerator, Catalogue
 from clusterwright.evidence.rows import NotPublishedError
 
+#: What follows a name and says how boards are put together or sold, not what they are.
+_SOLD = re.compile(
+    r"[\s-]+(NVL\d{2,}|Server Edition|Workstation Edition|Superchip|GraceHopper-Superchip)\b", re.IGNORECASE
+)
 _SIZE = re.compile(r"\d+GB.*$", re.IGNORECASE)
 _MAKERS = re.compile(r"^(virtualized\s+)?(nvidia|amd|intel|google|aws)?\s*(instinct|corporation)?\s*", re.IGNORECASE)
 
@@ -32,7 +36,7 @@ def find(name: str, known: Mapping[str, Accelerator]) -> Accelerator:
         raise NotPublishedError("the accelerator is not published")
     if "," in name or " (x" in name:
         raise NotPublishedError(f"more than one kind of accelerator: {name}")
-    bare = _MAKERS.sub("", name)
+    bare = _SOLD.sub("", _MAKERS.sub("", name))
     without = _SIZE.sub("", bare).strip(" -")
     short = re.sub(r"-(SXM\d?|OAM)$", "", without, flags=re.IGNORECASE)
     for spoken in (name, bare, without, short):

@@ -33,8 +33,9 @@ _HALF_BELIEVED = 15.0
 _FEWEST_ROWS = 5
 _FOLDS = 16
 _INSIDE = 0.8
-#: By how much bands are narrowed or widened at most; the few groups that some metrics have show no more.
-_NARROWEST, _WIDEST = 0.9, 1.5
+#: By how much bands are narrowed or widened at most; the few groups that some metrics have show less.
+_NARROWEST, _WIDEST, _WIDEST_OF_FEW = 0.9, 2.0, 1.5
+_FEW_GROUPS = 8
 Flags = npt.NDArray[np.bool_]
 
 
@@ -86,7 +87,8 @@ def _of_metric(left: LeftOut, metric: str) -> tuple[dict[str, Band], Array]:
             chosen = (fold == judged) & (kinds == kind)
             distance[chosen] = np.abs(residuals[chosen] - (low + high) / 2) / ((high - low) / 2)
     bands = _quantiles_by_kind(residuals, kinds)
-    wider = _widenings(distance, kinds)
+    measured = {group for group, one in zip(left.groups, residuals, strict=True) if np.isfinite(one)}
+    wider = _widenings(distance, kinds, widest=_WIDEST if len(measured) >= _FEW_GROUPS else _WIDEST_OF_FEW)
     for kind, (low, high, count) in bands.items():
         half = (high - low) / 2 * wider.get(kind, wider.get(EVERY_KIND, 1.0))
         bands[kind] = ((low + high) / 2 - half, (low + high) / 2 + half, count)
@@ -94,17 +96,17 @@ def _of_metric(left: LeftOut, metric: str) -> tuple[dict[str, Band], Array]:
     return bands, distance / by_row
 
 
-def _widenings(distance: Array, kinds: Array) -> dict[str, float]:
+def _widenings(distance: Array, kinds: Array, *, widest: float) -> dict[str, float]:
     """Return by kind by how much bands are widened so that four fifths of held-out rows are inside, shrunk to all's."""
     measured = np.isfinite(distance)
     if not measured.any():
         return {}
-    every = float(np.clip(np.quantile(distance[measured], _INSIDE), _NARROWEST, _WIDEST))
+    every = float(np.clip(np.quantile(distance[measured], _INSIDE), _NARROWEST, widest))
     found = {EVERY_KIND: every}
     for kind in np.unique(kinds[measured]):
         own = distance[measured & (kinds == kind)]
         share = len(own) / (len(own) + 2 * _HALF_BELIEVED)
-        shown = float(np.clip(np.quantile(own, _INSIDE), _NARROWEST, _WIDEST))
+        shown = float(np.clip(np.quantile(own, _INSIDE), _NARROWEST, widest))
         found[str(kind)] = float(shown**share * every ** (1.0 - share))
     return found
 

@@ -49,7 +49,7 @@ def read_models(path: Path) -> dict[str, NamedModel]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     columns = reader.fieldnames or ()
     title = next((name for name in ("model", "name") if name in columns), None)
-    lacking = [name for name in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab") if name not in columns]
+    lacking = [name for name in ("layers", "hidden", "heads", "kv_heads", "vocab") if name not in columns]
     if title is None or lacking:
         raise InputError(
             f"{path.name} lacks the columns {', '.join(lacking or ['model'])}",
@@ -103,6 +103,8 @@ def _number(cells: Mapping[str, str], *names: str, default: float = 0.0) -> floa
 def _of_cells(name: str, cells: Mapping[str, str]) -> NamedModel:
     kind = cells.get("attention_kind", "").lower()
     dimensions = {column: _number(cells, *names) for column, names in _NAMES.items()}
+    if not dimensions["head_dim"] and dimensions["heads"]:
+        dimensions["head_dim"] = dimensions["hidden"] / dimensions["heads"]
     for column in ("layers", "hidden", "heads", "head_dim"):
         if dimensions[column] < 1:
             raise ImpossibleModelError(f"column {column}: {name} has none")

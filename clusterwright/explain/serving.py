@@ -3,12 +3,14 @@
 from clusterwright.explain.records import Explanation, Input, Names, exact, explained
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.sizing.serving.search import Predicted
+from clusterwright.sizing.serving.sizes import Predicted
 from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/serving_bands.csv; docs/serving-accuracy.md"
 _FACTORS = "catalog/serving_factors.csv"
+#: Of an autoscaler, where the blueprint says nothing.
+_COOL_DOWN_S = 300.0
 
 
 #: Names that only plans of a service have.
@@ -25,6 +27,9 @@ NAMES = Names(
         "day": "replica_hours",
         "probability": "goals_met",
         "confidence": "goals_met",
+        "cached_share": "reused_input",
+        "host_share": "reused_input",
+        "prefill_share": "first_token",
     },
 )
 
@@ -35,8 +40,10 @@ def serving_numbers(plan: ServingPlan, option: ServingOption, money: MoneyFormat
         _weights(plan, option),
         _cache(plan, option),
         _batch(plan, option),
+        *_found_again(plan, option),
         _first_token(plan, option),
-        *_time_per_token(plan, option),
+        *_prefill_pool(option),
+        *(_time_per_token(plan, option) if plan.workload.generates else ()),
         _load(plan, option),
         _replicas(plan, option),
         _goals_met(plan, option),
@@ -48,6 +55,11 @@ def serving_numbers(plan: ServingPlan, option: ServingOption, money: MoneyFormat
 
 def _input(name: str, value: str, source: str = "blueprint") -> Input:
     return Input(name=name, value=value, source=source)
+
+
+def _said(option: ServingOption, path: str) -> str:
+    """Return what the blueprint says at a path; empty for nothing."""
+    return next((one.value for one in option.constraints if one.path == path), "")
 
 
 def _weights(plan: ServingPlan, option: ServingOption) -> Explanation:
@@ -64,8 +76,26 @@ def _weights(plan: ServingPlan, option: ServingOption) -> Explanation:
             _input("parameters", f"{plan.workload.parameters:,}", f"facts {plan.workload.model}"),
             _input("precision", plan.workload.precision),
             _input("accelerators of a replica", str(gpus), "searched, or workload.parallelism"),
+            *_also_held(option),
         ),
-        sources=("clusterwright/sizing/serving/memory.py: weight_bytes",),
+        sources=("clusterwright/sizing/serving/memory.py: held_bytes",),
+    )
+
+
+def _also_held(option: ServingOption) -> tuple[Input, ...]:
+    """Return what else lies with the weights, or what of them does not, where the blueprint says so."""
+    adapters = "workload.options.adapters"
+    count, away = _said(option, f"{adapters}.count"), _said(option, "workload.options.offload.weights")
+    resident = _said(option, f"{adapters}.resident") or count
+    rank = _said(option, f"{adapters}.rank") or "16, by default"
+    return (
+        *([_input("adapters in memory", f"{resident} of {count}", adapters)] if count else []),
+        *([_input("rank of an adapter", rank, "rank × (in + out) weights of each adapted matrix")] if count else []),
+        *(
+            [_input("left on the hosts", percent(float(away)), "workload.options.offload.weights; not in the bytes")]
+            if away
+            else []
+        ),
     )
 
 
@@ -113,11 +143,82 @@ def _batch(plan: ServingPlan, option: ServingOption) -> Explanation:
     )
 
 
+def _found_again(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:
+    """Return what later turns of a chat find in memory; nothing where the blueprint has no chats."""
+    work = plan.workload
+    if work.turns <= 1:
+        return ()
+    found, host = option.cached_share, option.host_share
+    return (
+        Explanation(
+            number="reused_input",
+            title="share of the input that is in memory when the next turn comes",
+            value=percent(found + host, digits=1),
+            equation=(
+                "what earlier turns had × (1 - exp(-time that memory keeps it / pause between turns))",
+                (
+                    f"{percent(found, digits=2)} in the accelerators' memory + {percent(host, digits=2)} in the hosts' "
+                    f"= {percent(found + host, digits=2)}"
+                ),
+            ),
+            inputs=(
+                _input("what earlier turns had", percent(work.prefix_cache_hit, digits=1), "traffic.sessions"),
+                _input("turns of a chat", f"{work.turns:g}"),
+                _input("pool on an accelerator", f"{option.replica_memory.cache_pool / 1e9:.2f} GB", "explain batch"),
+                _input(
+                    "memory of the host for it",
+                    f"{float(_said(option, 'workload.options.offload.cache') or 0.0) / 1e9:.6g} GB an accelerator",
+                    "workload.options.offload.cache",
+                ),
+            ),
+            sources=(
+                "least recently used: kept for the free room / tokens written per second",
+                "clusterwright/sizing/serving/replica_times.py: found_again",
+            ),
+        ),
+    )
+
+
+def _prefill_pool(option: ServingOption) -> tuple[Explanation, ...]:
+    """Return the workers that compute inputs alone; nothing where replicas do both."""
+    pool = option.prefill_pool
+    if pool is None:
+        return ()
+    asked, made = option.limit_requests_per_s, pool.requests_per_s
+    return (
+        Explanation(
+            number="prefill_pool",
+            title="workers that compute inputs alone",
+            value=f"{pool.workers:,} and {pool.spare} spare",
+            equation=(
+                "requests/s at the peak / requests/s of a worker whose first tokens are in time, rounded up",
+                f"{asked:,.4g} / {made:,.4g} = {asked / made:,.2f}: {pool.workers:,}",
+            ),
+            inputs=(
+                _input("prefill of a mean input", f"{option.prefill_s * 1e3:.1f} ms", _FACTORS),
+                _input("share of a worker's time at the peak", percent(pool.busy_share, digits=1), "M/G/1 queue"),
+                _input("accelerators of a worker", str(pool.layout.gpus), "searched, or workload.parallelism"),
+                _input(
+                    "handing over of a mean input",
+                    f"{pool.handing_s * 1e3:.2f} ms",
+                    "bytes of its keys and values / bandwidth between the two workers",
+                ),
+            ),
+            sources=(
+                "two pools of matched rates: DistServe, OSDI 2024, section 3; clusterwright/sizing/serving/pools.py",
+                _BANDS,
+            ),
+        ),
+    )
+
+
 def _first_token(plan: ServingPlan, option: ServingOption) -> Explanation:
     found, at = option.first_token_s, f"P{plan.goals.percentile:g}"
+    busy = option.prefill_pool.busy_share if option.prefill_pool else option.prefill_share
+    what = "time to first token" if plan.workload.generates else "time to the answer, one pass over the input"
     return Explanation(
         number="first_token",
-        title=f"time to first token, {at} at the peak",
+        title=f"{what}, {at} at the peak",
         value=f"{found.value:.3f} s ({found.low:.3f} to {found.high:.3f})",
         equation=(
             "fixed time + wait for prefills before it + its own prefill + half a decode step, each at the percentile",
@@ -130,7 +231,7 @@ def _first_token(plan: ServingPlan, option: ServingOption) -> Explanation:
         ),
         inputs=(
             _input("prefill of a mean input", f"{option.prefill_s * 1e3:.1f} ms", _FACTORS),
-            _input("share of the time that prefills", percent(option.prefill_share, digits=1), "requests/s × prefill"),
+            _input("share of the time that prefills", percent(busy, digits=1), "requests/s × prefill"),
             _input("P95 of inputs", f"{plan.workload.input_tokens_p95:,.0f} tokens"),
             _input("band", f"{found.low:.3f} to {found.high:.3f} s, P10 to P90", _BANDS),
         ),
@@ -227,7 +328,13 @@ def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
                 f"largest load whose times meet the goals at P{plan.goals.percentile:g}, with "
                 f"{percent(option.confidence)} confidence in times and throughput",
             ),
-            _input("spare", str(option.spare_replicas), "replicas.spare"),
+            _input(
+                "spare",
+                str(option.spare_replicas),
+                f"the fewest for {percent(float(goal), digits=None)} of the time, replicas.availability"
+                if (goal := _said(option, "replicas.availability"))
+                else "replicas.spare",
+            ),
         ),
         sources=("clusterwright/sizing/serving/search.py", _BANDS),
     )
@@ -273,33 +380,53 @@ def _goals_met(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 
 def _nodes(option: ServingOption) -> Explanation:
-    whole = option.replicas + option.spare_replicas
-    each = option.layout.gpus
-    if each > option.gpus_per_node:
+    whole, layout, pool = option.replicas + option.spare_replicas, option.layout, option.prefill_pool
+    each = layout.gpus
+    if pool is not None:
+        before = pool.workers + pool.spare
+        equation = "accelerators of the workers that decode and of those that prefill / accelerators of a node"
+        filled = (
+            f"({whole:,} × {each} + {before:,} × {pool.layout.gpus}) / {option.gpus_per_node}, rounded up = "
+            f"{option.nodes:,}"
+        )
+    elif layout.slice:
+        equation = "slices with the spare ones / slices of an accelerator / accelerators of a node"
+        filled = f"{whole:,} / {layout.per_gpu} / {option.gpus_per_node}, each rounded up = {option.nodes:,}"
+    elif each > option.gpus_per_node:
+        equation = "replicas with the spare ones × nodes of a replica"
         filled = f"{whole:,} × {each} / {option.gpus_per_node} = {option.nodes:,}"
     else:
+        equation = "replicas with the spare ones / replicas of a node"
         filled = f"{whole:,} / ({option.gpus_per_node} / {each}), rounded up = {option.nodes:,}"
     return Explanation(
         number="nodes",
         title="nodes of the service",
         value=f"{option.nodes:,}",
-        equation=("replicas with the spare ones / replicas of a node", filled),
+        equation=(equation, filled),
         inputs=(
             _input("replicas", f"{whole:,}", "explain replicas"),
             _input("accelerators of a replica", str(each), "searched: the layout with the fewest nodes"),
+            *([_input("slice", layout.slice, "catalog/mig_profiles.csv")] if layout.slice else []),
+            *(
+                [_input("workers that prefill", f"{pool.workers + pool.spare:,}", "explain prefill_pool")]
+                if pool
+                else []
+            ),
             _input(
                 "idle accelerators", str(option.idle_gpus), "no replica fits on them, or nodes come in fixed numbers"
             ),
         ),
-        sources=("clusterwright/sizing/serving/search.py: nodes_of",),
+        sources=("clusterwright/sizing/serving/sizes.py: nodes_of_all",),
     )
 
 
 def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
     day, work = option.day, plan.workload
+    hours = "replica-hours" if option.prefill_pool is None else "hours of workers that decode"
+    warm, cool = (_said(option, f"replicas.autoscaling.{name}") for name in ("warm_up", "cool_down"))
     return Explanation(
         number="replica_hours",
-        title="replica-hours of a day of today's traffic that are kept",
+        title=f"{hours} of a day of today's traffic that are kept",
         value=f"{day.kept_hours:,.0f}",
         equation=(
             "replicas of the peak and spare ones × 24 h; worked: requests of the day / requests/s of a replica",
@@ -312,14 +439,22 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
             _input("peak over mean", f"{work.peak_over_mean:.4g}", "traffic.peak_over_mean or traffic.daily_curve"),
             _input("requests/s of a replica", f"{option.capacity_requests_per_s:,.4g}", "explain replicas"),
             _input(
-                "bounds", f"{day.least_replicas:,} to {day.most_replicas:,} replicas", "quietest minute, and the peak"
+                "bounds",
+                f"{day.least_replicas:,} to {day.most_replicas:,} replicas",
+                "replicas.autoscaling, else the quietest minute and the peak",
             ),
             _input(
                 "start",
                 f"{day.start_lag_s:.3g} s",
-                "weights / bandwidth of the storage; a node and the warm-up on top are not known",
+                f"weights / bandwidth of the storage + warm-up of {float(warm or 0.0):g} s; a node on top is not known"
+                if warm
+                else "weights / bandwidth of the storage; a node and the warm-up on top are not known",
             ),
-            _input("cool-down", "300 s", "assumed: that the load has been lower before a replica goes"),
+            _input(
+                "cool-down",
+                f"{float(cool or _COOL_DOWN_S):g} s",
+                f"{'replicas.autoscaling' if cool else 'assumed'}: for which the load has been lower before one goes",
+            ),
         ),
         sources=("clusterwright/sizing/serving/autoscaling.py",),
     )
@@ -328,7 +463,7 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
 def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return what tokens cost: the month that is paid on tokens of the mean traffic, and on those of full replicas."""
     price, usd, work = option.usd_per_million_tokens, option.run_cost_usd, plan.workload
-    if price.output is None or price.blended is None or price.output_at_capacity is None or usd is None:
+    if usd is None:
         return ()
     inputs, outputs = option.input_tokens_per_month, option.output_tokens_per_month
     full = option.replicas * option.capacity_requests_per_s * work.output_tokens * work.month_s
@@ -341,10 +476,16 @@ def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) 
     )
     output = _input("output tokens", f"{work.output_tokens:,.0f} a request")
     read = _input("input tokens", f"{work.input_tokens:,.0f} a request")
-    allocated = "allocated cost: what is kept is paid, whatever it makes"
+    allocated, by_time = "allocated cost: what is kept is paid, whatever it makes", "shares of the accelerators' time"
+    prefills = option.prefill_share
+    share = _input(
+        "share of the time that prefills",
+        percent(prefills, digits=1),
+        "explain nodes" if option.prefill_pool else "explain first_token",
+    )
     return tuple(
         explained(
-            usd_per_million_tokens.record(usd=money.amount(usd), tokens=tokens),
+            usd_per_million_tokens.record(usd=money.amount(usd * part), tokens=tokens),
             number=number,
             title=title,
             value=exact(held, money),
@@ -352,17 +493,19 @@ def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) 
             currency=money.code,
             held=money.amount(held),
             origins={
-                "usd": "of a month: explain " + ("run_usd" if option.run_usd is not None else "run_share_usd"),
+                "usd": f"of {of}: explain " + ("run_usd" if option.run_usd is not None else "run_share_usd"),
                 "tokens": f"of a month: {which}",
             },
             more=more,
             sources=(source,),
         )
-        for number, title, held, tokens, which, more, source in (
+        for number, title, held, part, of, tokens, which, more, source in (
             (
                 "usd_per_million_output_tokens",
                 "cost of a million output tokens at the mean traffic, all hours and spare replicas on it",
                 price.output,
+                1.0,
+                "a month",
                 outputs,
                 "output",
                 (mean, output),
@@ -370,8 +513,12 @@ def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) 
             ),
             (
                 "usd_per_million_tokens",
-                "the same on input and output tokens together",
+                "the same on input and output tokens together"
+                if work.generates
+                else "cost of a million tokens of input at the mean traffic, all hours and spare replicas on it",
                 price.blended,
+                1.0,
+                "a month",
                 inputs + outputs,
                 f"{inputs / 1e6:,.1f} M of input + {outputs / 1e6:,.1f} M of output",
                 (mean, read, output),
@@ -380,11 +527,36 @@ def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) 
             (
                 "usd_per_million_output_tokens_at_capacity",
                 "the same were all replicas of the peak always full",
-                price.output_at_capacity,
+                price.output_at_capacity if work.generates else None,
+                1.0,
+                "a month",
                 full,
                 capacity,
                 (output,),
                 "the rest of the allocated cost is that of idle hours",
             ),
+            (
+                "usd_per_million_input_tokens_by_time",
+                "cost of the time that goes to inputs, on a million input tokens",
+                price.input_by_time,
+                prefills,
+                "the time that prefills, in a month",
+                inputs,
+                "input",
+                (mean, read, share),
+                by_time,
+            ),
+            (
+                "usd_per_million_output_tokens_by_time",
+                "cost of the time that goes to decoding, on a million output tokens",
+                price.output_by_time,
+                1.0 - prefills,
+                "the time that decodes, in a month",
+                outputs,
+                "output",
+                (mean, output, share),
+                by_time,
+            ),
         )
+        if held is not None
     )

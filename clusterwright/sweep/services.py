@@ -20,7 +20,7 @@ from clusterwright.plan.serving.engine import serving_engine
 from clusterwright.plan.serving.job import requests_of
 from clusterwright.plan.serving.record import Outcome, ServingPoint
 from clusterwright.pricing.lake import Reach
-from clusterwright.sizing.serving.search import RatePoint
+from clusterwright.sizing.serving.sizes import RatePoint
 from clusterwright.sweep.costs import costs_of
 from clusterwright.sweep.fronts import facts
 from clusterwright.sweep.records import NotSized, Question

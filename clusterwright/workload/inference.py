@@ -31,6 +31,7 @@ class ServedModel:
         attended_limit: tokens that sparse attention reads at most, infinite for all; index_elements: elements per
             token and layer of its index, which it scans in full.
         mlp_matrices: 3 if the MLP is gated, else 2.
+        both_ways: 1 where a token attends to those after it too, as encoders do, else 0.
     """
 
     layers: Values
@@ -56,6 +57,7 @@ class ServedModel:
     attended_limit: Values = np.inf
     index_elements: Values = 0.0
     mlp_matrices: Values = 3.0
+    both_ways: Values = 0.0
 
     @property
     def parameters(self) -> Values:
@@ -129,6 +131,7 @@ def inference_model(model: Model) -> NamedModel:
         vocab=float(model.vocab),
         tied=model.tied_embeddings,
         parameters=float(model.parameters or 0),
+        both_ways=not model.causal,
     )
 
 
@@ -156,6 +159,7 @@ def named_model(
     vocab: float,
     tied: bool,
     parameters: float,
+    both_ways: bool = False,
 ) -> NamedModel:
     """Return a model by its dimensions; `latent` are the five widths of latent attention."""
     matrices = 3.0 if gated else 2.0
@@ -208,6 +212,7 @@ def named_model(
             attended_limit=limit,
             index_elements=index,
             mlp_matrices=matrices,
+            both_ways=float(both_ways),
         ),
         sparse=limit < float("inf"),
         latent=latent is not None,

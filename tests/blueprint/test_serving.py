@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.blueprint.load import load_values
 from clusterwright.blueprint.reading.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.workloads.serving import Traffic
+from clusterwright.blueprint.workloads.traffic import Traffic
 from clusterwright.catalog.load import load as load_catalogue
 
 _CATALOGUE = load_catalogue()
@@ -142,25 +142,204 @@ def test_a_format_that_the_accelerator_cannot_run_names_those_that_it_can(
 
 
 @pytest.mark.parametrize(
-    ("model", "of"), [("whisper-large-v3", "speech"), ("stable-diffusion-xl", "images"), ("flux.1-dev", "images"),
-     ("bge-large-en-v1.5", "embeddings"), ("qwen3-reranker-8b", "rankings")]
-)  # fmt: skip
-def test_models_that_generate_no_text_are_refused_with_a_sentence(model: str, of: str) -> None:
+    ("model", "of"),
+    [
+        ("whisper-large-v3", "speech"),
+        ("parakeet-tdt-0.6b", "speech"),
+        ("stable-diffusion-xl", "images"),
+        ("flux.1-dev", "images"),
+        ("wan2.1-t2v-14b", "video"),
+    ],
+)
+def test_speech_and_diffusion_are_refused_with_a_sentence(model: str, of: str) -> None:
     """The refusal says what the model is of and why it is not sized."""
     (problem,) = _problems(_SERVE, workload={"model": model})
-    assert problem.id == "SRV001"
+    assert (problem.id, dotted(problem.path)) == ("SRV001", "workload.model")
     assert f"is a model of {of}" in problem.message
-    assert "not counted in generated tokens" in problem.message
+    assert "not counted in tokens" in problem.message
 
 
 @pytest.mark.parametrize(
-    ("model", "said"), [("bert-large", "is an encoder"), ("qwen2-vl-72b", "encoder of its images")]
+    ("model", "task"),
+    [
+        ("bge-large-en-v1.5", "embed"),
+        ("e5-mistral-7b-instruct", "embed"),
+        ("qwen3-embedding-8b", "embed"),
+        ("qwen3-reranker-8b", "rerank"),
+    ],
 )
-def test_encoders_and_models_of_images_say_what_is_sized_instead(model: str, said: str) -> None:
-    """An encoder generates nothing; of a model of images and text the language model is sized."""
+def test_models_of_one_pass_are_served_by_their_task(model: str, task: str) -> None:
+    """Embeddings and rankings are refused as generation, with the task that they are sized as, and sized so."""
     (problem,) = _problems(_SERVE, workload={"model": model})
     assert (problem.id, dotted(problem.path)) == ("SRV001", "workload.model")
+    assert "one pass over the input" in problem.message
+    assert f"workload.task: {task}" in problem.help
+    short = {"input_tokens": {"mean": 200, "p95": 400}, "output_tokens": None}
+    traffic = {**short, **({"documents": 50} if task == "rerank" else {})}
+    assert _problems(_SERVE, workload={"model": model, "task": task}, traffic=traffic) == ()
+
+
+def test_an_encoder_is_served_by_one_pass() -> None:
+    """BERT generates nothing and embeds."""
+    short = {"input_tokens": {"mean": 200, "p95": 400}, "output_tokens": None}
+    (problem,) = _problems(
+        _SERVE,
+        workload={"model": "bert-large"},
+        traffic={"output_tokens": {"mean": 100, "p95": 200}, "input_tokens": {"mean": 200, "p95": 400}},
+    )
+    assert problem.id == "SRV001"
+    assert "workload.task: embed" in problem.help
+    assert _problems(_SERVE, workload={"model": "bert-large", "task": "embed"}, traffic=short) == ()
+    (problem,) = _problems(_SERVE, workload={"model": "bert-large", "task": "embed"}, traffic={"output_tokens": None})
+    assert (problem.id, dotted(problem.path)) == ("SRV009", "traffic.input_tokens")
+
+
+def test_a_model_of_images_and_text_is_served_with_its_encoder() -> None:
+    """Without images it is told what to add; with them the language model and its encoder are sized."""
+    (problem,) = _problems(_SERVE, workload={"model": "qwen2-vl-72b"})
+    assert (problem.id, dotted(problem.path)) == ("SRV001", "workload.model")
+    assert "traffic.images" in problem.help
+    images = {"images": {"tokens": 1000, "encoder_parameters": 600e6}}
+    assert _problems(_SERVE, workload={"model": "qwen2-vl-72b"}, traffic=images) == ()
+
+
+@pytest.mark.parametrize(
+    ("sections", "rule", "place", "said"),
+    [
+        ({"traffic": {"users": 100, "requests_per_s": None}}, "SRV005", "traffic.users", "active_share or think_time"),
+        ({"traffic": {"requests_per_s": None}}, "SRV005", "traffic", "how much is asked"),
+        ({"traffic": {"output_tokens": None}}, "SRV005", "traffic", "nothing says output_tokens"),
+        ({"traffic": {"sessions": {"turns": 5}}}, "SRV005", "traffic.sessions", "time between turns"),
+        (
+            {"traffic": {"sessions": {"turns": 5, "pause": "60 s"}, "prefix_cache_hit": 0.5}},
+            "SRV005",
+            "traffic.prefix_cache_hit",
+            "in memory already",
+        ),
+        ({"traffic": {"requests_per_s": -1}}, "SRV006", "traffic.requests_per_s", "greater than 0"),
+        ({"traffic": {"sessions": {"turns": 0.5, "pause": "1 s"}}}, "SRV006", "traffic.sessions.turns", "equal to 1"),
+        ({"goals": {"percentile": 100}}, "SRV006", "goals.percentile", "less than 100"),
+        ({"goals": {"first_token": "0 s"}}, "SRV006", "goals.first_token", "greater than 0"),
+        ({"traffic": {"input_tokens": {"mean": 10, "p95": 5}}}, "SRV007", "traffic.input_tokens.p95", "below the mean"),
+        ({"traffic": {"daily_curve": [0.0] * 24}}, "SRV007", "traffic.daily_curve", "every hour is 0"),
+        (
+            {"workload": {"options": {"batching": "windowed"}}},
+            "SRV008",
+            "workload.options.batching",
+            "batch_window, which is missing",
+        ),
+        (
+            {"workload": {"options": {"batch_window": "50 ms"}}},
+            "SRV008",
+            "workload.options.batch_window",
+            "is of windowed batching",
+        ),
+        (
+            {"workload": {"options": {"accepted_length": 2.5}}},
+            "SRV008",
+            "workload.options.accepted_length",
+            "speculative is none",
+        ),
+        (
+            {"workload": {"options": {"speculative": "mtp", "draft_tokens": 2, "accepted_length": 4}}},
+            "SRV008",
+            "workload.options.accepted_length",
+            "no more than 3 tokens",
+        ),
+        (
+            {"workload": {"options": {"batching": "static", "disaggregated": "always"}}},
+            "SRV008",
+            "workload.options.disaggregated",
+            "goes with continuous batching",
+        ),
+        (
+            {"workload": {"options": {"adapters": {"count": 4, "resident": 8}}}},
+            "SRV008",
+            "workload.options.adapters.resident",
+            "cannot be resident of 4",
+        ),
+        (
+            {"workload": {"model": "bert-large", "task": "embed", "options": {"speculative": "mtp"}},
+             "traffic": {"output_tokens": None}},
+            "SRV008",
+            "workload.options.speculative",
+            "no meaning where workload.task is embed",
+        ),
+        (
+            {"workload": {"options": {"wide_expert_parallel": True}}},
+            "SRV004",
+            "workload.options.wide_expert_parallel",
+            "no experts to spread",
+        ),
+        (
+            {"replicas": {"autoscaling": {"least": 5, "most": 2}}},
+            "SRV008",
+            "replicas.autoscaling.least",
+            "more than at most 2",
+        ),
+        (
+            {"replicas": {"autoscaling": {"least": 1, "scale_to_zero": True}}},
+            "SRV008",
+            "replicas.autoscaling.least",
+            "keeps no replica",
+        ),
+        ({"replicas": {"availability": 0.999, "spare": 2}}, "SRV008", "replicas.spare", "both say how many"),
+        ({"replicas": {"replica_availability": 0.98}}, "SRV008", "replicas.replica_availability", "is missing"),
+        *(
+            ({"workload": {"options": options}}, "SRV008", f"workload.options.{name}", said)
+            for name, options, said in (
+                ("draft_tokens", {"draft_tokens": 5}, "speculative is none"),
+                ("step_tokens", {"step_tokens": 2048, "chunked_prefill": False}, "each input is computed at once"),
+                ("max_sequences", {"max_sequences": 8, "batching": "none"}, "one request after the other"),
+                (
+                    "wide_expert_parallel",
+                    {"wide_expert_parallel": True, "attention_data_parallel": False},
+                    "attention_data_parallel is false",
+                ),
+                ("mig_slices", {"mig_slices": True, "disaggregated": "always"}, "hands nothing over"),
+                ("offload", {"offload": {"cache": "100 GB"}}, "no sessions"),
+            )
+        ),
+        *(
+            (
+                {"workload": {"options": options}, "traffic": {"sessions": {"turns": 4, "pause": "60 s"}}},
+                "SRV008",
+                "traffic.sessions",
+                said,
+            )
+            for options, said in (
+                ({"batching": "static"}, "batching is static"),
+                ({"disaggregated": "cheapest"}, "accelerators of their own"),
+            )
+        ),
+        (
+            {
+                "workload": {"options": {"mig_slices": True}},
+                "targets": {"aws": {"instance": "g6e.48xlarge", "region": "us-east-1"}},
+            },
+            "SRV004",
+            "workload.options.mig_slices",
+            "no slice of NVIDIA L40S",
+        ),
+    ],
+)  # fmt: skip
+def test_what_contradicts_itself_has_its_rule_place_and_advice(
+    sections: dict[str, Any], rule: str, place: str, said: str
+) -> None:
+    """Each mistake of traffic, goals, options and replicas is of a rule that is documented."""
+    found = _problems(_SERVE, **sections)
+    (problem,) = (one for one in found if dotted(one.path) == place)
+    assert problem.id == rule
     assert said in problem.message
+    assert problem.help
+
+
+@pytest.mark.parametrize(
+    "framework", ["vllm", "sglang", "tensorrt-llm", "tgi", "triton", "dynamo", "llm-d", "nim", "our own engine"]
+)
+def test_frameworks_are_names(framework: str) -> None:
+    """Those without measurements are planned with a wider band, whatever they are called."""
+    assert _problems(_SERVE, workload={"framework": framework}) == ()
 
 
 @pytest.mark.parametrize(

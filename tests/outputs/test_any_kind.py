@@ -25,8 +25,10 @@ from tests.opened import target_files
 from tests.plan.drawing import plan_of_images
 
 _OF_TRAINING = re.compile(r"(?i)\b(?:train\w*(?!-cost)|mfu|steps?|megatron\w*)\b|_step\b")
-#: The same without words that programs have too; Trainium is a product.
-WORD_OF_TRAINING = re.compile(r"(?i)(?<![a-z])(?:train(?!ium)[a-z]*|mfu\b|megatron[a-z]*)")
+#: The same without words that programs have too; Trainium is a product, and links and slots train when they come up.
+WORD_OF_TRAINING = re.compile(
+    r"(?i)(?<![a-z])(?<!links )(?<!slot that )(?:train(?!ium|ed their links)[a-z]*|mfu\b|megatron[a-z]*)"
+)
 #: A run as the unit of work, not as a program's.
 _RUN = re.compile(r"(?i)\b(?:this|a|an|one|the|per|each|such|of) runs?\b|\d runs?\b|\bruns of\b")
 FACTS = Facts.open()

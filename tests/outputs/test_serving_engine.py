@@ -139,6 +139,83 @@ def test_drafted_tokens_are_those_that_the_plan_counts() -> None:
     assert "speculative" not in plain
 
 
+@pytest.mark.parametrize(
+    ("options", "vllm", "sglang"),
+    [
+        (
+            "{adapters: {count: 20, rank: 24, resident: 8}}",
+            "--enable-lora --max-loras 8 --max-cpu-loras 20 --max-lora-rank 32",
+            "--enable-lora --max-loras-per-batch 8 --max-lora-rank 32 --lora-target-modules all",
+        ),
+        (
+            "{adapters: {count: 2, targets: attention}}",
+            "--enable-lora --max-loras 2 --max-cpu-loras 2 --max-lora-rank 16",
+            "--lora-target-modules q_proj k_proj v_proj o_proj",
+        ),
+        ("{step_tokens: 2048}", "--max-num-batched-tokens 2048 --enable-chunked-prefill",
+         "--chunked-prefill-size 2048"),
+        ("{chunked_prefill: false}", "--max-num-batched-tokens 26624 --no-enable-chunked-prefill",
+         "--chunked-prefill-size -1"),
+        ("{batching: none}", "--max-num-seqs 1 ", "--max-running-requests 1 "),
+        ("{speculative: ngram, draft_tokens: 5}",
+         '--speculative-config {"method": "ngram", "prompt_lookup_max": 5, "num_speculative_tokens": 5}',
+         "--speculative-algorithm NGRAM"),
+        ("{speculative: eagle, draft_tokens: 4}",
+         '--speculative-config {"method": "eagle", "model": "/model/draft", "num_speculative_tokens": 4}',
+         "--speculative-draft-model-path /model/draft"),
+    ],
+)  # fmt: skip
+def test_options_of_the_blueprint_are_arguments(options: str, vllm: str, sglang: str) -> None:
+    """What was sized is what is started, in the words of either framework."""
+    plan = serving_plan(plan_of(LLAMA, [f"workload.options={options}"], "aws"))
+    option = serving_option(plan.options[0])
+    for framework, wanted in (("vllm 0.11.0", vllm), ("sglang 0.5.3", sglang)):
+        assert wanted in " ".join(engine_of(spoken(plan, framework=framework), option).arguments) + " "
+
+
+def test_weights_and_caches_of_the_host_are_arguments_where_a_framework_has_them() -> None:
+    """A fifth of 70 GB over two accelerators is 7 GiB of each; only SGLang has a flag for keys and values."""
+    values = ["workload.options={offload: {weights: 20 %, cache: 100 GB}}", "workload.parallelism={tensor: 2}",
+              "traffic.sessions={turns: 3}", "traffic.prefix_cache_hit=0"]  # fmt: skip
+    plan = serving_plan(plan_of(LLAMA, values, "aws"))
+    option = serving_option(plan.options[0])
+    sglang = " ".join(engine_of(spoken(plan, framework="sglang"), option).arguments)
+    assert "--cpu-offload-gb 7 --enable-hierarchical-cache --hicache-size 100" in sglang
+    with pytest.raises(RuleError) as error:
+        engine_of(spoken(plan, framework="vllm"), option)
+    (finding,) = error.value.findings
+    assert (finding.id, finding.path) == ("ENG004", ("workload", "options", "offload"))
+
+
+def test_one_pass_has_the_runner_of_its_version() -> None:
+    """Embeddings are a task of vLLM 0.9, a runner of 0.11, and a switch of SGLang."""
+    values = ["workload.task=embed", "workload.model=qwen3-8b", "traffic.output_tokens=null",
+              "goals.time_per_token=null"]  # fmt: skip
+    plan = serving_plan(plan_of(LLAMA, values, "aws"))
+    option = serving_option(plan.options[0])
+
+    def words(framework: str) -> str:
+        return " ".join(engine_of(spoken(plan, framework=framework), option).arguments)
+
+    assert "--task embed" in words("vllm 0.9.2")
+    assert "--runner pooling" in words("vllm 0.11.0")
+    assert "--is-embedding" in words("sglang")
+
+
+@pytest.mark.parametrize("options", ["{batching: static}", "{paged_cache: false}"])
+def test_what_an_engine_does_not_do_is_refused(options: str) -> None:
+    """Neither vLLM nor SGLang has batches that start together or memory without pages; another framework may."""
+    plan = serving_plan(plan_of(LLAMA, [f"workload.options={options}"], "aws"))
+    option = serving_option(plan.options[0])
+    for framework in ("vllm", "sglang"):
+        with pytest.raises(RuleError) as error:
+            engine_of(spoken(plan, framework=framework), option)
+        (finding,) = error.value.findings
+        assert finding.id == "ENG004"
+        assert "triton" in finding.help
+    assert engine_of(spoken(plan, framework="triton"), option).arguments == ()
+
+
 def test_the_command_line_shows_the_place(tmp_path: Path) -> None:
     """Exit code 2, with the line of the blueprint; no file is written."""
     done = CliRunner().invoke(

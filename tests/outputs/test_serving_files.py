@@ -346,7 +346,7 @@ def test_an_engine_starts_with_its_arguments_whole(tmp_path: Path) -> None:
             capture_output=True, text=True, check=True, env=known, cwd=tmp_path,
         )  # fmt: skip
         given = done.stdout.split("\0")[:-1]
-        assert [word for word in given if word in words] == words
+        assert "\0".join(words) in done.stdout
         if name == "two nodes":
             assert given[-6:] == ["--nnodes", "2", "--node-rank", "1", "--dist-init-addr", "leader:20000"]
         assert not list(tmp_path.rglob("pwned"))
@@ -363,3 +363,41 @@ def test_hostile_names_reach_yaml_and_shell_whole() -> None:
     assert case.leader["containers"][0]["args"] == []
     assert "Fill in the command and its arguments for: tensor parallel" in case.text("README.md")
     assert re.search(r"UNKNOWN_ENGINE='no table has the flags of", case.text("deploy.env"))
+
+
+def test_pools_apart_are_described_with_the_arguments_of_both() -> None:
+    """No manifest pairs the workers; the README has what either pool is started with, and the router that lacks."""
+    case = Written("serve-llama3-70b", "onprem", "workload.options={disaggregated: always}",
+                   "workload.framework=sglang")  # fmt: skip
+    assert set(case.files) == {"README.md", *(name for name in case.files if name.startswith("loadtest/"))}
+    page = case.text("README.md")
+    assert "router of your own" in page
+    pool = case.option.prefill_pool
+    assert pool is not None
+    assert f"{pool.workers:,} that prefill" in page
+    assert page.index("--disaggregation-mode prefill") < page.index("--disaggregation-mode decode")
+
+
+def test_a_slice_is_asked_for_by_its_profile() -> None:
+    """Pods of a small model have a slice each, and the share of the node that goes with it."""
+    case = Written("serve-llama3-70b", "onprem", "workload.model=llama-3.2-3b", "workload.options={mig_slices: true}",
+                   "traffic.users=500")  # fmt: skip
+    layout = case.option.layout
+    assert layout.slice
+    limits = case.leader["containers"][0]["resources"]["limits"]
+    assert limits[f"nvidia.com/mig-{layout.slice}"] == 1
+    assert "nvidia.com/gpu" not in limits
+    assert f"mig.config=all-{layout.slice}" in case.text("README.md")
+
+
+def test_an_autoscaler_follows_the_blueprint() -> None:
+    """Bounds, figure and cool-down are those that it gives; one replica stays to count what waits."""
+    scaler = "replicas.autoscaling={most: 9, metric: queue, cool_down: 10 minutes, scale_to_zero: true}"
+    case = Written("serve-llama3-70b", "aws", scaler, "replicas.spare=0")
+    spec = case.one("ScaledObject", case.plan.name)["spec"]
+    assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (1, 9)
+    assert [trigger["name"] for trigger in spec["triggers"]] == ["queue"]
+    behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 600
+    assert "minReplicaCount` to 0" in case.text("README.md")
+    assert {"SRV026"} <= {one.id for one in case.plan.warnings}

@@ -103,8 +103,8 @@ def test_a_chart_without_points_is_refused() -> None:
 
 
 def test_a_difference_of_services_has_replicas_percentiles_and_token_prices() -> None:
-    """Half the users take fewer replicas; times at the percentile and dollars of tokens are compared beside them."""
-    whole, half = _plan(), _plan("traffic.users=5000")
+    """Fewer users take fewer replicas; times at the percentile and dollars of tokens are compared beside them."""
+    whole, half = _plan(), _plan("traffic.users=5300")
     found = differences(whole, half, ("whole", "half"))
     [aws] = [entry for entry in found.targets if entry.target == "aws"]
     changed = {change.name: change for change in aws.figures}

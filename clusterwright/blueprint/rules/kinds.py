@@ -7,7 +7,9 @@ from clusterwright.blueprint.reading.problems import Path, Problem
 from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.workloads.serving import Serve
+from clusterwright.blueprint.workloads.traffic import Traffic
 from clusterwright.catalog.records import Accelerator, Model
+from clusterwright.catalog.software.mig import profiles_by_gpu
 from clusterwright.errors import EXIT_FACT_MISSING
 
 _TRAINING = ("train", "finetune")
@@ -55,6 +57,7 @@ _NOT_OF_TEXT = MappingProxyType(
         "cogvideo": "video",
         "embed": "embeddings",
         "bge-": "embeddings",
+        "e5-": "embeddings",
         "gte-": "embeddings",
         "rerank": "rankings",
         "colbert": "rankings",
@@ -82,6 +85,10 @@ def kind_problems(blueprint: Blueprint) -> Iterator[Problem]:
             message=f"{'.'.join(map(str, path))} is of workloads of kind {' or '.join(kinds)}; this one is {kind}",
             help=advice,
         )
+    if isinstance(blueprint.workload, Serve) and blueprint.traffic is not None:
+        yield from _task_problems(blueprint.workload, blueprint.traffic, blueprint.goals.time_per_token)
+        if blueprint.workload.task == "generate":
+            yield from _session_problems(blueprint.workload, blueprint.traffic)
     if kind in _SERVING and blueprint.traffic is None:
         yield Problem(
             path=("workload", "kind"),
@@ -92,25 +99,107 @@ def kind_problems(blueprint: Blueprint) -> Iterator[Problem]:
         )
 
 
-def not_of_text(name: str) -> Problem | None:
-    """Return the refusal of a model that generates no text, or not from text alone; None for any other name."""
+def _task_problems(workload: Serve, traffic: Traffic, time_per_token: float | None) -> Iterator[Problem]:
+    """Yield what a task lacks, or has that it does not use."""
+    generates, ranks = workload.task == "generate", workload.task == "rerank"
+    if generates and traffic.output_tokens is None and traffic.trace is None:
+        yield Problem(
+            path=("traffic",),
+            id="SRV005",
+            message="nothing says output_tokens",
+            help="add output_tokens: {mean: 300, p95: 900}, or trace: a CSV file of requests",
+        )
+    if ranks and traffic.documents is None:
+        yield Problem(
+            path=("traffic",),
+            id="SRV005",
+            message="a request to rank has documents, and nothing says how many",
+            help="add documents: 50; input_tokens are those of a query with one document",
+        )
+    used = {
+        ("traffic", "output_tokens"): generates or traffic.output_tokens is None,
+        ("traffic", "reasoning_tokens"): generates or traffic.reasoning_tokens is None,
+        ("traffic", "sessions"): generates or traffic.sessions is None,
+        ("traffic", "documents"): ranks or traffic.documents is None,
+        ("goals", "time_per_token"): generates or time_per_token is None,
+        ("workload", "options", "disaggregated"): generates or workload.options.disaggregated == "never",
+        ("workload", "options", "speculative"): generates or workload.options.speculative == "none",
+        ("workload", "options", "batching"): generates or workload.options.batching == "continuous",
+        ("workload", "options", "offload"): generates or workload.options.offload.cache is None,
+        ("workload", "options", "max_sequences"): generates or workload.options.max_sequences is None,
+    }
+    for path, fine in used.items():
+        if not fine:
+            yield Problem(
+                path=path,
+                id="SRV008",
+                message=f"{path[-1]} has no meaning where workload.task is {workload.task}",
+                help="remove it"
+                if path[-1] != "time_per_token"
+                else "remove it; first_token is the time to the answer",
+            )
+
+
+def _session_problems(workload: Serve, traffic: Traffic) -> Iterator[Problem]:
+    """Yield options that go with chats of several turns alone, or without them alone."""
+    options, chats = workload.options, traffic.sessions is not None
+    refused = (
+        (
+            ("workload", "options", "offload"),
+            options.offload.cache is not None and not chats,
+            "offload.cache holds keys and values of earlier turns, and the traffic has no sessions",
+            "add traffic.sessions: {turns: 5, pause: 60 s}, or remove it",
+        ),
+        (
+            ("traffic", "sessions"),
+            chats and options.batching != "continuous",
+            f"what earlier turns leave in memory is sized for continuous batching; batching is {options.batching}",
+            "set batching: continuous, or give prefix_cache_hit in the place of sessions",
+        ),
+        (
+            ("traffic", "sessions"),
+            chats and options.disaggregated != "never",
+            "what earlier turns leave in memory is not sized where prefill and decoding have accelerators of their own",
+            "set disaggregated: never, or give prefix_cache_hit in the place of sessions",
+        ),
+    )
+    for path, applies, message, advice in refused:
+        if applies:
+            yield Problem(path=path, id="SRV008", message=message, help=advice)
+
+
+def not_of_text(name: str, *, task: str = "generate", images: bool = False) -> Problem | None:
+    """Return the refusal of a model by its name, where it is not of what is asked of it; None for any other.
+
+    Args:
+        name: of the model.
+        task: of the workload; embeddings and rankings are passes over text.
+        images: the requests have images, whose encoder is given.
+    """
     spoken = name.lower()
     found = next((kind for part, kind in _NOT_OF_TEXT.items() if part in spoken), None)
-    if found is None:
+    wanted = {"embeddings": "embed", "rankings": "rerank"}.get(found or "")
+    if found is None or (wanted is not None and task != "generate") or (found == "images and text" and images):
         return None
     if found == "images and text":
         return Problem(
             path=("workload", "model"),
             id="SRV001",
-            message=f"{name} is a model of {found}: its language model is sized, the encoder of its images is not",
-            help="name its language model, or the config.json of it, and count the tokens of the images in "
-            "traffic.input_tokens",
+            message=f"{name} is a model of {found}, and the requests have no images",
+            help="add traffic.images: {tokens: 1000, encoder_parameters: 600e6}, or name its language model",
+        )
+    if wanted is not None:
+        return Problem(
+            path=("workload", "model"),
+            id="SRV001",
+            message=f"{name} is a model of {found}: it generates no tokens, but answers with one pass over the input",
+            help=f"set workload.task: {wanted}, or choose a language model; clusterwright facts lists them",
         )
     return Problem(
         path=("workload", "model"),
         id="SRV001",
-        message=f"{name} is a model of {found}: models that generate text are sized, those of speech, diffusion and "
-        "embeddings are not, because their work is not counted in generated tokens",
+        message=f"{name} is a model of {found}: models of text are sized, those of speech, diffusion and video are "
+        "not, because their work is not counted in tokens",
         help="choose a language model; clusterwright facts lists them",
     )
 
@@ -121,7 +210,19 @@ def format_problems(workload: Serve, targets: Sequence[ResolvedTarget]) -> list[
     Weights of int8, int4 and mxfp4 are unpacked where the accelerator has no such multiplications; fp8 and nvfp4 with
     their kernels need them.
     """
-    return chip_problems(targets, wanted=workload.precision, able=formats_of, unknown="SRV002", absent="SRV003")
+    found = chip_problems(targets, wanted=workload.precision, able=formats_of, unknown="SRV002", absent="SRV003")
+    divided = profiles_by_gpu()
+    if workload.options.mig_slices and not any(target.node.accelerator.id in divided for target in targets):
+        names = ", ".join(dict.fromkeys(target.node.accelerator.name for target in targets))
+        found.append(
+            Problem(
+                path=("workload", "options", "mig_slices"),
+                id="SRV004",
+                message=f"no slice of {names} is known",
+                help="remove mig_slices, or choose accelerators that MIG divides",
+            )
+        )
+    return found
 
 
 def chip_problems(
@@ -180,15 +281,40 @@ def formats_of(chip: Accelerator) -> tuple[str, ...]:
     return (*sixteen, *eight, "int8", "int4", "mxfp4", *four)
 
 
+def context_problems(traffic: Traffic, model: Model) -> Iterator[Problem]:
+    """Yield that a request of mean length, with its answer, is longer than the model's context."""
+    if model.max_context is None or traffic.input_tokens is None:
+        return
+    own, answer = traffic.input_tokens.mean, traffic.output_tokens.mean if traffic.output_tokens else 0.0
+    chats, thought = traffic.sessions, traffic.reasoning_tokens.mean if traffic.reasoning_tokens else 0.0
+    before = chats.system_tokens + (chats.turns - 1.0) * (own + answer) if chats else 0.0
+    seen = traffic.images.per_request * traffic.images.tokens if traffic.images else 0.0
+    tokens = before + own + seen + thought + answer
+    if tokens > model.max_context:
+        yield Problem(
+            path=("traffic", "input_tokens"),
+            id="SRV009",
+            message=f"requests of {tokens:,.0f} tokens on average, answers included, are beyond the context of "
+            f"{model.name}, {model.max_context:,}",
+            help="shorten requests, or choose a model with a longer context",
+        )
+
+
 def layout_problems(workload: Serve, model: Model) -> Iterator[Problem]:
     """Yield what the held layout does not divide into, and that an encoder generates nothing."""
-    if not model.causal:
+    if not model.causal and workload.task == "generate":
         yield Problem(
             path=("workload", "model"),
             id="SRV001",
-            message=f"{model.name} is an encoder: embeddings and rankings are one pass over the input, and services "
-            "are sized for the tokens that they generate",
-            help="choose a language model; clusterwright facts lists them",
+            message=f"{model.name} is an encoder: it generates no tokens, but answers with one pass over the input",
+            help="set workload.task: embed or rerank, or choose a language model; clusterwright facts lists them",
+        )
+    if workload.options.wide_expert_parallel and not model.experts:
+        yield Problem(
+            path=("workload", "options", "wide_expert_parallel"),
+            id="SRV004",
+            message=f"{model.name} has no experts to spread",
+            help="remove wide_expert_parallel",
         )
     fixed, path = workload.parallelism, ("workload", "parallelism")
     if fixed.tensor is not None and model.heads % fixed.tensor:

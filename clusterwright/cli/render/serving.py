@@ -6,7 +6,6 @@ from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import (
     ServingOption,
-    ServingPlan,
     serving_option,
     serving_plan,
 )
@@ -14,10 +13,12 @@ from clusterwright.plan.serving.simulated import SHARES, SimulatedOption
 from clusterwright.plan.text.hosted import hosted_columns, hosted_notes, hosted_rows
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import (
-    banded_text,
     certainty_text,
     day_text,
+    latencies_text,
+    made_text,
     replicas_text,
+    reuse_text,
     time_text,
 )
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
@@ -37,13 +38,14 @@ def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
             f"{name}: {replicas_text(shown)}, {shown.in_flight:,.0f} requests in flight on each at the peak, "
             f"{shown.most_in_flight:,} fit"
         ),
-        _latencies(plan, shown),
+        latencies_text(plan, shown),
+        *([reuse_text(shown)] if plan.workload.turns > 1 else []),
         certainty_text(shown),
-        _tokens(shown, money),
+        made_text(plan, shown, money),
         day_text(shown, money),
         shown.level_text,
         *(
-            f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {_latencies(plan, option)}; "
+            f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {latencies_text(plan, option)}; "
             f"{certainty_text(option)}"
             for option in plan.options
             if option is not shown
@@ -89,33 +91,13 @@ def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:
 
     return tuple(
         f"{NAME_OF_TARGET[option.target]}, simulated at the peak, each request to the replica with the least in flight "
-        f"({option.requests:,} requests at "
-        f"{option.requests_per_s:,.4g}/s on {option.replicas:,} replicas, {at}): "
+        f"({option.requests:,} requests{' of the trace' if option.traced else ''} at "
+        f"{option.requests_per_s:,.4g}/s on {option.replicas:,} replicas"
+        f"{f' and {option.prefill_workers:,} that prefill' if option.prefill_workers else ''}, {at}): "
         f"first token {times(option.first_token_s)}, per token {times(option.time_per_token_s)}, "
         f"whole answer {times(option.total_s)}"
         + (f"; {option.preempted:,} lost their memory and began again" if option.preempted else "")
         for option in options
-    )
-
-
-def _latencies(plan: ServingPlan, option: ServingOption) -> str:
-    at = f"P{plan.goals.percentile:g}"
-    return (
-        f"first token {at} {banded_text(option.first_token_s)}, per token {at} {banded_text(option.time_per_token_s)}, "
-        f"{option.output_tokens_per_s_per_user:,.0f} tokens/s a user"
-    )
-
-
-def _tokens(option: ServingOption, money: MoneyFormat) -> str:
-    price = option.usd_per_million_tokens
-    made = option.output_tokens_per_s
-    text = f"{made.value:,.0f} output tokens/s at the peak"
-    if price.output is None or price.blended is None or price.output_at_capacity is None:
-        return f"{text}; what a million costs is unknown"
-    return (
-        f"{text}; {money.text(price.output)} per million output tokens at the mean traffic "
-        f"({money.text(price.blended)} of input and output together), "
-        f"{money.text(price.output_at_capacity)} were all replicas of the peak always full"
     )
 
 

@@ -42,7 +42,7 @@ from clusterwright.sizing.serving.configuration import Columns, columns_of
 #: Factors of the formulas that are fitted, and how far the global one may move (standard deviation of ln).
 FITTED = MappingProxyType(
     {
-        "efficiency_16": 0.3, "efficiency_8": 0.3, "efficiency_4": 0.4, "expert_efficiency": 0.3,
+        "efficiency_16": 0.3, "efficiency_8": 0.3, "efficiency_4": 0.4, "expert_efficiency": 0.3, "expert_rows": 0.7,
         "attention_efficiency": 0.4, "bandwidth_share": 0.2, "cache_share": 0.4, "expert_bandwidth_share": 0.3,
         "layer_s": 0.7, "expert_layer_s": 0.7, "step_s": 0.7, "sequence_s": 1.0, "collective_s": 0.7,
         "link_share": 0.4, "imbalance": 0.5, "first_token_s": 1.0, "transfer_s": 1.0, "prefill_layer_s": 0.7,
@@ -60,7 +60,7 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
         "vendor": (0.15, (*_ALL, *_EFFICIENCIES, *_FIXED_TIMES, "bandwidth_share", "cache_share", "link_share")),
         "generation": (
             0.15, (*_ALL, *_EFFICIENCIES, *_FIXED_TIMES, "bandwidth_share", "cache_share", "link_share",
-             "energy_scale"),
+             "energy_scale", "idle_power", "compute_power", "memory_power"),
         ),
         "accelerator": (0.05, (*_ALL, "bandwidth_share", "layer_s", "energy_scale")),
         "framework": (
@@ -80,13 +80,13 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
         "framework load": (0.15, ("admission_steps",)),
         "generation framework": (
             0.12, (*_ALL, *_FIXED_TIMES, "expert_efficiency", "attention_efficiency", "cache_share", "ttft_scale",
-             "prefill_layer_s"),
+             "prefill_layer_s", "admission_steps"),
         ),
         "generation format": (0.1, (*_ALL, "expert_efficiency", "expert_bandwidth_share", "expert_layer_s")),
         "framework format": (0.1, (*_ALL, "expert_efficiency", "expert_bandwidth_share", "expert_layer_s", "layer_s")),
         "architecture": (
             0.12, (*_ALL, "attention_efficiency", "cache_share", "layer_s", "expert_layer_s", "sequence_s",
-             "energy_scale", "prefill_layer_s", "burst_share"),
+             "prefill_layer_s", "burst_share"),
         ),
         "sparse": (0.25, (*_ALL, "cache_share", "layer_s", "sequence_s", "attention_efficiency")),
         "framework architecture": (
@@ -108,8 +108,10 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
 )  # fmt: skip
 #: Standard deviation of what no level explains, by metric; larger than one row's, as rows of a curve err together.
 NOISE = MappingProxyType(
-    {THROUGHPUT: 0.25, TPOT_MEDIAN: 0.25, TTFT_MEDIAN: 0.3, TTFT_MEAN: 0.3, TTFT_P99: 0.5, ENERGY: 0.25}
+    {THROUGHPUT: 0.25, TPOT_MEDIAN: 0.25, TTFT_MEDIAN: 0.22, TTFT_MEAN: 0.22, TTFT_P99: 0.5, ENERGY: 0.25}
 )
+#: What a step that is slower by some share does to the scales of results, in ln.
+_SLOWER = MappingProxyType({"tpot_scale": 1.0, "throughput_scale": -1.0, "ttft_scale": 1.0, "energy_scale": 1.0})
 _STEP = 0.02
 _ROUNDS = 5
 NAMES = (*FITTED, *SCALES)
@@ -221,7 +223,8 @@ def _with_names(problem: Problem, used: npt.NDArray[np.bool_], fitted: Fitted, *
             if len(own):
                 shown = float(np.median(own)) * len(own) / (len(own) + half)
                 shown = float(np.clip(shown, -LARGEST_MODEL_EFFECT, LARGEST_MODEL_EFFECT))
-                added[level] = {"step_scale": shown, "prefill_scale": shown}
+                # Of the results, so that a new name moves none of them by more: waiting would multiply what steps take.
+                added[level] = {scale: sign * shown for scale, sign in _SLOWER.items()}
                 rows[level] = len(own)
                 left[members] -= shown
         slower = left

@@ -25,6 +25,9 @@ from clusterwright.workload.inference import NamedModel
 #: What counts as throughput: of all tokens or of output alone, per accelerator or of all.
 TOTAL_PER_GPU, OUTPUT_PER_GPU, OUTPUT = range(3)
 _MILLISECONDS = 1e-3
+#: Scenarios of MLPerf whose arrivals are Poisson, with limits at P99.
+_LIMITED = ("server", "interactive")
+_NO_LIMITS = (math.inf, math.inf)
 _PRECISIONS = (
     ("mxfp4", "mxfp4"), ("nvfp4", "nvfp4"), ("fp4", "fp4"), ("fp8", "fp8"), ("int8", "int8"), ("int4", "int4"),
     ("awq", "int4"), ("gptq", "int4"), ("bf16", "bf16"), ("fp16", "bf16"), ("16", "bf16"),
@@ -58,12 +61,20 @@ class Measurement(Configuration):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workload:
-    """One of MLPerf's tasks: mean lengths and largest lengths in tokens."""
+    """One of MLPerf's tasks.
+
+    Attributes:
+        input_tokens, output_tokens: mean lengths; longest_tokens: of a request with its answer.
+        limits: by scenario, seconds to the first token and per token that 99 of 100 requests must not exceed.
+        interactive_speculative: how the interactive scenario drafts tokens, empty for not at all.
+    """
 
     model: str
     input_tokens: float
     output_tokens: float
     longest_tokens: float
+    limits: Mapping[str, tuple[float, float]]
+    interactive_speculative: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,6 +126,12 @@ def _workloads() -> dict[str, Workload]:
                 input_tokens=float(row["input_tokens"]),
                 output_tokens=float(row["output_tokens"]),
                 longest_tokens=float(row["longest_tokens"]),
+                limits={
+                    scenario: (float(row[f"{scenario}_first_token_s"]), float(row[f"{scenario}_time_per_token_s"]))
+                    for scenario in _LIMITED
+                    if row[f"{scenario}_first_token_s"]
+                },
+                interactive_speculative=row["interactive_speculative"],
             )
             for row in csv.DictReader(file)
         }
@@ -314,6 +331,9 @@ def _mlperf(row: Cells, identity: str, facts: _Known) -> Measurement:
     if not gpus:
         raise NotPublishedError("n_gpus is not published")
     precision = precision_of(row.text("weights_precision"))
+    scenario = row.text("scenario").lower()
+    first_limit, token_limit = workload.limits.get(scenario, _NO_LIMITS)
+    drafted = workload.interactive_speculative if scenario == "interactive" else ""
     return Measurement(
         id=identity, line=row.line, kind="mlperf", top=THROUGHPUT,
         # Round 5.1 prints Queries/s beside some of the figures in tokens.
@@ -322,10 +342,11 @@ def _mlperf(row: Cells, identity: str, facts: _Known) -> Measurement:
         accelerator=accelerator, model=model, framework=framework_of(row.text("software")), precision=precision,
         cache_precision="", gpus=gpus, gpus_per_worker=0.0, workers=0.0, attention_tp=0.0, expert_parallel=1.0,
         pipeline=1.0, prefill_gpus_per_worker=0.0, prefill_workers=0.0, prefill_attention_tp=1.0,
-        prefill_expert_parallel=1.0, decode_gpus=gpus, speculative="", input_tokens=workload.input_tokens,
+        prefill_expert_parallel=1.0, decode_gpus=gpus, speculative=drafted, input_tokens=workload.input_tokens,
         output_tokens=workload.output_tokens, reserved_tokens=workload.longest_tokens, shortest_share=1.0,
         concurrency=math.inf, most_sequences=math.inf, static=False, waves=10.0,
-        scenario=row.text("scenario").lower(), release=release_of(row.text("software")),
+        scenario=scenario, release=release_of(row.text("software")),
+        first_token_limit_s=first_limit, time_per_token_limit_s=token_limit,
         measured=_measured(row, {THROUGHPUT: ("result", 1.0)}),
     )  # fmt: skip
 

@@ -18,21 +18,41 @@ from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.sizing.serving.service import Lengths
 
 PORT = 8000
-#: Tokens of inputs that one step carries at most, as the simulation of a plan has it.
-CHUNK_TOKENS = 8192
 #: Sequences that are taken at once where memory holds more, as the simulation of a plan has it.
 _MOST_SEQUENCES = 1024
 #: Share of the requests that the longest request is not shorter than; longer ones are refused by the engine.
 _LONGEST_SHARE = 0.9999
 _ROUNDED_TO = 1024
-#: What drafting of the model's own heads is counted with: three tokens a step (`sizing.serving.configuration`).
-_DRAFT_TOKENS = 3
+_GIB = 2**30
+#: Stands for the tokens of a draft in a word of the table.
+_DRAFT = "DRAFT_TOKENS"
+#: Methods whose drafts come from a model of their own, which lies in this folder beside the weights.
+_DRAFTING_MODELS, _DRAFT_MODEL = ("eagle", "medusa", "draft_model"), "/model/draft"
+#: Ranks of adapters that frameworks have kernels for.
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+#: What a framework without a flag for it does not do, by field: where the blueprint asks for it, and in words.
+_NEEDED: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "batching": (("workload", "options", "batching"), "batches that start together"),
+    "without_pages": (("workload", "options", "paged_cache"), "a cache without pages"),
+    "adapters": (("workload", "options", "adapters"), "adapters"),
+    "host_weights_gib": (("workload", "options", "offload"), "weights in the host's memory"),
+    "host_cache_gb": (("workload", "options", "offload"), "keys and values in the host's memory"),
+}
 _NAMES = {"vllm": "vLLM", "sglang": "SGLang"}
 _COMMANDS = {
     "vllm": ("vllm", "serve", "/model"),
     "sglang": ("python3", "-m", "sglang.launch_server", "--model-path", "/model"),
 }
 _PATH = ("workload", "framework")
+#: What makes a worker one of two pools; `kv_both`, since the router in front of vLLM says who does what.
+_TRANSFER = ("--kv-transfer-config", json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"}))
+_ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "vllm": {"prefill": _TRANSFER, "decode": _TRANSFER},
+    "sglang": {
+        "prefill": ("--disaggregation-mode", "prefill"),
+        "decode": ("--disaggregation-mode", "decode"),
+    },
+}
 
 Version = tuple[int, ...]
 
@@ -158,10 +178,16 @@ def framework_named(spoken: str) -> tuple[str, Version]:
 def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
     """Return what flags can carry of a plan, by the tables' names of fields."""
     layout, work, memory = option.layout, plan.workload, option.replica_memory
+    said = options_of(option)
     groups = layout.gpus // (layout.tensor * layout.pipeline)
     sequences = _sequences(option)
     held = memory.weights + memory.cache_pool
-    drafts = work.speculative != "none"
+    drafts = int(said["draft_tokens"]) if work.speculative != "none" else 0
+    chunked = said["chunked_prefill"] == "True"
+    chunk = int(said["step_tokens"]) if chunked else max(longest_tokens(plan), int(said["step_tokens"]))
+    adapters = int(said["adapters.count"])
+    rank = int(said["adapters.rank"])
+    on_host = float(said["offload.weights"])
     return {
         "host": "0.0.0.0",  # noqa: S104 - of the pod
         "port": PORT,
@@ -175,24 +201,49 @@ def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
         "whole_experts": layout.expert > 1,
         "sequences": sequences,
         "sequences_per_group": -(-sequences // groups),
-        "chunk_tokens": CHUNK_TOKENS,
-        "chunked": True,
+        "chunk_tokens": chunk,
+        "piece_tokens": chunk if chunked else -1,
+        "chunked": chunked,
+        "whole_inputs": not chunked,
         "longest_tokens": longest_tokens(plan),
         "cache_precision": work.cache_precision,
         "memory_share": _share(held + memory.reserved, option),
         "static_share": _share(held, option),
         "prefix_caching": work.prefix_cache_hit > 0,
+        "task": work.task,
+        "one_pass": not work.generates,
+        "batching": "" if said["batching"] in ("continuous", "none") else said["batching"],
+        "without_pages": said["paged_cache"] == "False",
+        "adapters": adapters,
+        "resident_adapters": int(said["adapters.resident"] or adapters),
+        "adapter_rank": next((one for one in _RANKS if one >= rank), rank) if adapters else 0,
+        "adapter_targets": said["adapters.targets"] if adapters else "",
+        "host_weights_gib": math.ceil(memory.weights * on_host / (1.0 - on_host) / _GIB),
+        "host_cache_gb": int(float(said["offload.cache"]) / 1e9),
         "metrics": True,
         "speculative": work.speculative,
-        "draft_tokens": _DRAFT_TOKENS if drafts else 0,
-        "draft_choices": 1 if drafts else 0,
-        "drafted_tokens": _DRAFT_TOKENS + 1 if drafts else 0,
+        "draft_model": _DRAFT_MODEL if work.speculative in _DRAFTING_MODELS else "",
+        "draft_tokens": drafts,
+        "draft_choices": min(drafts, 1),
+        "drafted_tokens": drafts + 1 if drafts else 0,
     }
 
 
+def options_of(option: ServingOption) -> dict[str, str]:
+    """Return what the blueprint says of how the framework runs, and what holds where it says nothing."""
+    usual = {
+        "batching": "continuous", "chunked_prefill": "True", "step_tokens": "8192", "paged_cache": "True",
+        "max_sequences": str(_MOST_SEQUENCES), "draft_tokens": "3", "adapters.count": "0", "adapters.rank": "16",
+        "adapters.targets": "all", "adapters.resident": "", "offload.weights": "0", "offload.cache": "0",
+    }  # fmt: skip
+    start = "workload.options."
+    return usual | {one.path.removeprefix(start): one.value for one in option.constraints if one.path.startswith(start)}
+
+
 def _sequences(option: ServingOption) -> int:
-    held = (one.value for one in option.constraints if one.path == "workload.options.max_sequences")
-    return max(1, min(option.most_in_flight, int(float(next(held, _MOST_SEQUENCES)))))
+    said = options_of(option)
+    most = 1 if said["batching"] == "none" else int(said["max_sequences"])
+    return max(1, min(option.most_in_flight, most))
 
 
 def _share(bytes_: float, option: ServingOption) -> float:
@@ -255,6 +306,11 @@ def engine_of(plan: ServingPlan, option: ServingOption) -> Engine:
     )
 
 
+def role_arguments(framework: str, role: str) -> tuple[str, ...]:
+    """Return the flags of a worker of one of two pools; none for a framework without them in the table."""
+    return _ROLES.get(framework, {}).get(role, ())
+
+
 def _to_fill_in(fields: Mapping[str, object]) -> str:
     names = {
         "attention_gpus": "tensor parallel",
@@ -282,7 +338,9 @@ def _words(row: Flag, fields: Mapping[str, object]) -> Iterator[str]:
     yield row.flag
     if row.form == "value":
         value = str(fields[row.field])
-        yield row.words.get(value, value) if row.words else value
+        word = row.words.get(value, value).replace(_DRAFT, str(fields["draft_tokens"]))
+        # Lists of modules are words each, JSON is one.
+        yield from [word] if word.startswith("{") else word.split()
 
 
 def _problems(
@@ -298,6 +356,15 @@ def _problems(
             help=f"name {name} {_text(oldest)} or newer, or leave the version out",
         )
         return
+    for field, (path, spoken) in _NEEDED.items():
+        if fields[field] and not any(row.framework == framework and row.field == field for row in flags()):
+            yield Finding(
+                id="ENG004",
+                path=path,
+                message=f"no flag of {name} that is known gives {spoken}",
+                help="remove it, or name the framework that does this, such as triton or your own: its command is then "
+                "yours to fill in",
+            )
     for field in dict.fromkeys(row.field for row in wanted):
         rows = [row for row in wanted if row.field == field]
         if not any(_knows(row, version) for row in rows):

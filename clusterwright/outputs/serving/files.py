@@ -11,7 +11,7 @@ from clusterwright import assets
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.serving.dashboard import dashboard
-from clusterwright.outputs.serving.engine import Engine, engine_of, fields_of
+from clusterwright.outputs.serving.engine import Engine, engine_of, fields_of, role_arguments
 from clusterwright.outputs.serving.gateway import gateway
 from clusterwright.outputs.serving.load_test import load_test_files
 from clusterwright.outputs.serving.manifests import (
@@ -20,6 +20,7 @@ from clusterwright.outputs.serving.manifests import (
     fetch_rule,
     network_rules,
     scaling,
+    scaling_rules,
     service,
 )
 from clusterwright.outputs.serving.monitoring import goals, pod_monitor, prometheus_rule
@@ -30,18 +31,19 @@ from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.plan.text.serving import replicas_text
 
 FOLDER = "serving"
+_TRIGGERS = {"requests": "requests", "cache": "keys and values", "queue": "waiting requests"}
 #: Releases whose fields the manifests have.
 RELEASES = {"lws": "0.7.0", "keda": "2.17.2", "gateway": "1.3.0", "extension": "1.0.0"}
 
 
 def fewest_replicas(option: ServingOption) -> int:
-    """Return the replicas that the quietest minute of the plan's day needs, with the spare ones."""
-    return min(option.day.least_replicas + option.spare_replicas, most_replicas(option))
+    """Return the replicas that are always kept, with the spare ones; one at least, which counts the requests."""
+    return max(min(option.day.least_replicas + option.spare_replicas, most_replicas(option)), 1)
 
 
 def most_replicas(option: ServingOption) -> int:
-    """Return the replicas of the peak with the spare ones."""
-    return option.replicas + option.spare_replicas
+    """Return the replicas of the peak, or those that an autoscaler may have, with the spare ones."""
+    return min(option.replicas, option.day.most_replicas) + option.spare_replicas
 
 
 def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> dict[str, File]:
@@ -55,6 +57,8 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
     Raises:
         RuleError: the framework's version does not have what the plan needs.
     """
+    if option.prefill_pool is not None:
+        return {**described_files(plan, option), **testing_files(plan, option)}
     engine, shape = engine_of(plan, option), shape_of(option, place.gpus)
     name, most, fewest = plan.name, most_replicas(option), fewest_replicas(option)
     documents = {
@@ -80,6 +84,7 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
                 fewest=fewest,
                 most=most,
                 each=option.in_flight,
+                rules=scaling_rules(option),
             )
         ]
         documents["gateway.yaml"] = gateway(name, engine, place, shape)
@@ -91,6 +96,31 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
     texts["README.md"] = _readme(plan, option, engine, place, shape, fewest=fewest, most=most)
     files = {file: replace(text(body.rstrip("\n")), executable=file.endswith(".sh")) for file, body in texts.items()}
     return files | watching_files(plan, option, engine) | testing_files(plan, option)
+
+
+def described_files(plan: ServingPlan, option: ServingOption) -> dict[str, File]:
+    """Return what replicas take that no manifest is written for: pools apart, and slices of a Slurm node."""
+    pools = [("decode" if option.prefill_pool else "", option)]
+    if option.prefill_pool is not None:
+        own = option.prefill_pool
+        pools.insert(0, ("prefill", replace(option, layout=own.layout, replica_memory=own.memory)))
+    commands = []
+    for role, one in pools:
+        engine = engine_of(plan, one)
+        words = (*engine.command, *engine.arguments, *role_arguments(engine.framework, role))
+        commands.append({"role": role, "command": shlex.join(words) if engine.command else ""})
+    page = render(
+        FOLDER,
+        "README_described.md.j2",
+        title=plan.name,
+        replicas=replicas_text(option),
+        engine=plan.workload.framework,
+        apart=option.prefill_pool is not None,
+        slice=option.layout.slice,
+        handing=f"{option.prefill_pool.handing_s * 1e3:.3g} ms" if option.prefill_pool else "",
+        commands=commands,
+    )
+    return {"README.md": text(page)}
 
 
 def watching_files(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[str, File]:
@@ -191,6 +221,11 @@ def _readme(
         most=most,
         each=f"{max(option.in_flight, 1.0):.0f}",
         arguments=shlex.join(engine.arguments),
+        adapters=fields_of(plan, option)["adapters"],
+        drafted=fields_of(plan, option)["draft_model"],
+        slice=shape.slice,
+        to_zero=scaling_rules(option).to_zero,
+        triggers=" and by ".join(_TRIGGERS[metric] for metric in scaling_rules(option).metrics),
         weights=f"{shape.weights_bytes / 1e9:,.0f} GB",
         start=f"{shape.start_s:,.0f} s",
         copies=f"{shape.start_s * shape.per_node:,.0f} s",

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.serving.engine import CHUNK_TOKENS, longest_tokens
+from clusterwright.outputs.serving.engine import fields_of, longest_tokens
 from clusterwright.outputs.templates import render
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.sizing.serving.service import Lengths
@@ -81,5 +81,5 @@ def _script(name: str, plan: ServingPlan, option: ServingOption, asked: dict[str
         output_deviation=round(work.output_tokens * math.sqrt(outputs.variation)),
         percentile=f"{goals.percentile:g}",
         goodput=" ".join(f"{key}:{seconds * 1e3:g}" for key, seconds in good.items() if seconds is not None),
-        chunk=CHUNK_TOKENS,
+        chunk=fields_of(plan, option)["chunk_tokens"],
     )

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.outputs.serving.engine import PORT, Engine
 from clusterwright.outputs.serving.places import PodPlace, ReplicaShape
 from clusterwright.outputs.serving.replica import answering, labels
+from clusterwright.plan.serving.record import ServingOption
 
 #: What `deploy.sh` puts the address of Prometheus in the place of.
 UNSET_PROMETHEUS = "PROMETHEUS-IS-NOT-SET"
@@ -21,6 +23,26 @@ _IDENTITY: Mapping[str, tuple[tuple[str, int], ...]] = {
     "aws": (("169.254.170.23/32", 80),),
     "gcp": (("169.254.169.254/32", 80), ("169.254.169.252/32", 988)),
 }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScalingRules:
+    """How replicas follow the load: figures that are watched, when one goes, and whether all may go."""
+
+    metrics: tuple[str, ...]
+    cool_down_s: int
+    to_zero: bool
+
+
+def scaling_rules(option: ServingOption) -> ScalingRules:
+    """Return what the blueprint says of the autoscaler, or what holds where it says nothing."""
+    start = "replicas.autoscaling."
+    said = {one.path.removeprefix(start): one.value for one in option.constraints if one.path.startswith(start)}
+    return ScalingRules(
+        metrics=(said["metric"],) if "metric" in said else ("requests", "cache"),
+        cool_down_s=int(float(said.get("cool_down", _COOL_DOWN_S))),
+        to_zero=said.get("scale_to_zero") == "True",
+    )
 
 
 def service(name: str, place: PodPlace, shape: ReplicaShape) -> dict[str, Any]:
@@ -56,8 +78,9 @@ def query_text(text: str) -> str:
 
 
 def scaling(
-    name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, model: str, fewest: int, most: int, each: float
-) -> dict[str, Any]:
+    name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, model: str, fewest: int, most: int, each: float,
+    rules: ScalingRules,
+) -> dict[str, Any]:  # fmt: skip
     """Return what keeps as many replicas as requests need, by what waits and runs and by keys and values.
 
     Args:
@@ -69,6 +92,7 @@ def scaling(
         fewest: replicas.
         most: replicas, those of the peak with the spare ones.
         each: requests of one replica, waiting ones too, with which the plan meets its goals at the peak.
+        rules: of the blueprint.
     """
     of = f"{{model_name={query_text(model)}}}"
     running, waiting, cache = (
@@ -94,15 +118,23 @@ def scaling(
                             "policies": [{"type": "Percent", "value": 100, "periodSeconds": 60}],
                         },
                         "scaleDown": {
-                            "stabilizationWindowSeconds": _COOL_DOWN_S,
+                            "stabilizationWindowSeconds": rules.cool_down_s,
                             "policies": [{"type": "Pods", "value": 1, "periodSeconds": 120}],
                         },
                     }
                 }
             },
             "triggers": [
-                _trigger("requests", f"sum({running}{of}) + sum({waiting}{of})", f"{max(each, 1.0):.0f}"),
-                _trigger("keys-and-values", f"sum({cache}{of})", f"{_CACHE_SHARE:g}"),
+                trigger
+                for metric, trigger in (
+                    (
+                        "requests",
+                        _trigger("requests", f"sum({running}{of}) + sum({waiting}{of})", f"{max(each, 1.0):.0f}"),
+                    ),
+                    ("cache", _trigger("keys-and-values", f"sum({cache}{of})", f"{_CACHE_SHARE:g}")),
+                    ("queue", _trigger("queue", f"sum({waiting}{of})", "1")),
+                )
+                if metric in rules.metrics
             ],
         },
     }

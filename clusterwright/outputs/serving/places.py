@@ -102,6 +102,7 @@ class ReplicaShape:
 
     Attributes:
         pods: of a replica, each on a node of its own where there are several; gpus: of each.
+        slice: profile that a pod has in the place of a whole accelerator; share: of a node that a pod takes.
         per_node: replicas that share a node, 1 where one takes a node or more.
         weights_bytes: of the checkpoint, as one pod reads it; cache_gib: of its copy on the node.
         start_s: in which the plan has all nodes read the weights once; longest_start_s: with a copy for every replica
@@ -110,6 +111,8 @@ class ReplicaShape:
 
     pods: int
     gpus: int
+    slice: str
+    share: float
     per_node: int
     weights_bytes: float
     cache_gib: int
@@ -123,14 +126,16 @@ _WARM_UP_S = 600.0
 
 def shape_of(option: ServingOption, node_gpus: int) -> ReplicaShape:
     """Return how a replica of an option lies on nodes with a given number of accelerators."""
-    gpus = option.layout.gpus
-    pods, per_node = max(gpus // node_gpus, 1), max(node_gpus // gpus, 1)
+    layout, gpus = option.layout, option.layout.gpus
+    pods, per_node = max(gpus // node_gpus, 1), max(node_gpus // gpus, 1) * layout.per_gpu
     weights, storage = option.replica_memory.weights * gpus, option.storage
     readers = max(option.nodes * option.gpus_per_node / max(gpus, option.gpus_per_node), 1.0)
     start = weights * readers / storage.restart_read_bytes_per_s if storage.restart_read_bytes_per_s else 0.0
     return ReplicaShape(
         pods=pods,
         gpus=min(gpus, node_gpus),
+        slice=layout.slice,
+        share=min(gpus / node_gpus, 1.0) / layout.per_gpu,
         per_node=per_node,
         weights_bytes=weights,
         cache_gib=math.ceil(weights * _CACHE_MARGIN / _GIB),

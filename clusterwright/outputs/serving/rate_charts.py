@@ -15,7 +15,7 @@ from clusterwright.outputs.drawing.charts import (
 from clusterwright.outputs.drawing.line_chart import line_chart
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option
 from clusterwright.plan.text.words import NAME_OF_TARGET
-from clusterwright.sizing.serving.search import RatePoint
+from clusterwright.sizing.serving.sizes import RatePoint
 
 _HOURS = 24
 #: Above the highest line, for its label.

@@ -82,7 +82,7 @@ def workload(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *,
 
 
 def _template(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, leads: bool) -> dict[str, Any]:
-    whole = shape.gpus == place.gpus
+    whole = shape.gpus == place.gpus and not shape.slice
     annotations = dict(place.annotations) if whole else {}
     pod: dict[str, Any] = {
         "automountServiceAccountToken": False,
@@ -155,9 +155,10 @@ def _fetch(name: str, place: PodPlace) -> dict[str, Any]:
         ],
         # Keys of an object store, where pods have no identity of their own there: by reference, never here.
         "envFrom": [{"secretRef": {"name": "model-store", "optional": True}}],
+        # Of a small node no more than pods may have of it at all.
         "resources": {
-            "requests": {"cpu": "4", "memory": "8Gi"},
-            "limits": {"memory": "16Gi"},
+            "requests": {"cpu": str(min(4, place.cpus)), "memory": f"{min(8, place.memory_gib)}Gi"},
+            "limits": {"memory": f"{min(16, place.memory_gib)}Gi"},
         },
         "securityContext": _confined(),
         "volumeMounts": mounts,
@@ -165,9 +166,10 @@ def _fetch(name: str, place: PodPlace) -> dict[str, Any]:
 
 
 def _engine(engine: Engine, place: PodPlace, shape: ReplicaShape, *, whole: bool, leads: bool) -> dict[str, Any]:
-    share = shape.gpus / place.gpus
+    share = shape.share
     memory = f"{int(place.memory_gib * share)}Gi"
-    limits: dict[str, Any] = {place.gpu_resource: shape.gpus, "memory": memory}
+    resource = f"nvidia.com/mig-{shape.slice}" if shape.slice else place.gpu_resource
+    limits: dict[str, Any] = {resource: shape.gpus, "memory": memory}
     if whole:
         # A replica on part of a node sends nothing over the fabric.
         limits |= place.fabric

@@ -12,7 +12,7 @@ from clusterwright.plan.text.hosted import hosted_columns, hosted_notes, hosted_
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import replica_text, time_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital
-from clusterwright.sizing.serving.search import Predicted
+from clusterwright.sizing.serving.sizes import Predicted
 
 #: Words of the section, with what they mean.
 TERMS = (

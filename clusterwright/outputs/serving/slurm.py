@@ -8,7 +8,13 @@ from clusterwright.catalog.records import Catalogue
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.serving.engine import PORT, Engine, engine_of, fields_of
-from clusterwright.outputs.serving.files import most_replicas, testing_files, watching_files, watching_words
+from clusterwright.outputs.serving.files import (
+    described_files,
+    most_replicas,
+    testing_files,
+    watching_files,
+    watching_words,
+)
 from clusterwright.outputs.serving.monitoring import rules
 from clusterwright.outputs.serving.places import ReplicaShape, shape_of
 from clusterwright.outputs.templates import render
@@ -32,6 +38,8 @@ def slurm_files(plan: ServingPlan, option: ServingOption, catalogue: Catalogue) 
     Raises:
         RuleError: the framework's version does not have what the plan needs.
     """
+    if option.prefill_pool is not None or option.layout.slice:
+        return {**described_files(plan, option), **testing_files(plan, option)}
     engine, shape = engine_of(plan, option), shape_of(option, option.gpus_per_node)
     chip = catalogue.accelerators[option.accelerator]
     threads, memory_bytes = _node(option, catalogue)

@@ -16,7 +16,7 @@ from clusterwright.plan.record import (
 from clusterwright.sizing.finetuning.job import FinetuneLayout, FinetuneMemory, FinetuneSize, FinetuneStep
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.run import Goodput
-from clusterwright.sizing.serving.search import Predicted
+from clusterwright.sizing.serving.sizes import Predicted
 
 _NAMES = {"full": "full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA", "adapter": "adapters", "prompt": "prompts"}
 

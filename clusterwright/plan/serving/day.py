@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from clusterwright.blueprint.schema import Blueprint, serve_of
+from clusterwright.blueprint.workloads.serving import Autoscaling
+from clusterwright.plan.serving.job import weight_bytes
 from clusterwright.plan.serving.record import ServiceDay
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.records.run import StorageNeed
 from clusterwright.sizing.serving.autoscaling import DAY_S, Autoscaler, daily_curve, day, minutes, start_s
-from clusterwright.sizing.serving.search import ServingSize
+from clusterwright.sizing.serving.sizes import ServingSize
 
 _HOURS = 24
 #: The sharpest peak that `daily_curve` draws.
@@ -47,10 +49,7 @@ def service_day(
     """
     # Users who wait longer at the peak ask less often than the curve of the mean says: never more than is carried.
     curve = np.minimum(curve_of(blueprint, mean), size.capacity_per_s * replicas)
-    lag = start_s(weight_bytes=size.memory.weights * size.layout.gpus, storage_bytes_per_s=storage.read_bytes_per_s)
-    least = max(math.ceil(float(curve.min()) / size.capacity_per_s - 1e-9), 1)
-    most = max(replicas, least)
-    scaler = Autoscaler(replica_requests_per_s=size.capacity_per_s, least=least, most=most, start_s=lag)
+    scaler = _scaler(blueprint, size, storage, replicas=replicas, quietest=float(curve.min()))
     found = day(curve, scaler)
     kept = (replicas + spare) * DAY_S / 3600.0
     following = found.kept_hours + spare * DAY_S / 3600.0
@@ -60,14 +59,36 @@ def service_day(
 
     return ServiceDay(
         hourly_requests_per_s=tuple(float(one) for one in curve.reshape(_HOURS, -1).mean(axis=1)),
-        least_replicas=least,
-        most_replicas=most,
-        start_lag_s=lag,
+        least_replicas=scaler.least,
+        most_replicas=scaler.most,
+        start_lag_s=scaler.start_s,
         kept_hours=kept,
         worked_hours=found.worked_hours,
         following_hours=following,
         late_share=found.over_share + found.cold_share,
+        cold_share=found.cold_share,
         kept_usd=month_usd,
         worked_usd=usd(found.worked_hours),
         following_usd=usd(following) if by_the_hour else None,
+    )
+
+
+def _scaler(
+    blueprint: Blueprint, size: ServingSize, storage: StorageNeed, *, replicas: int, quietest: float
+) -> Autoscaler:
+    """Return the autoscaler of the blueprint, or the usual one: from what the quietest minute needs to the peak's."""
+    asked = blueprint.replicas.autoscaling or Autoscaling()
+    least = max(math.ceil(quietest / size.capacity_per_s - 1e-9), 1)
+    least = 0 if asked.scale_to_zero else least if asked.least is None else asked.least
+    most = max(replicas, least, 1) if asked.most is None else asked.most
+    return Autoscaler(
+        replica_requests_per_s=size.capacity_per_s,
+        least=min(least, most),
+        most=most,
+        start_s=start_s(
+            weight_bytes=weight_bytes(blueprint, size),
+            storage_bytes_per_s=storage.read_bytes_per_s,
+            warm_up_s=asked.warm_up,
+        ),
+        cool_down_s=asked.cool_down,
     )

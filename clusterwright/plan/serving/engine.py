@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, serve_of
@@ -20,13 +21,16 @@ from clusterwright.plan.serving.day import service_day
 from clusterwright.plan.serving.findings import (
     COSTLY,
     LOOSER,
+    beyond_context,
     capped_power,
     costly_confidence,
     does_not_fit,
+    few_at_most,
     goals_at_the_edge,
     missed,
     too_few_nodes,
     unknown_framework,
+    unmeasured,
 )
 from clusterwright.plan.serving.hosted import broken_limits, hosted_offers
 from clusterwright.plan.serving.job import growth_factor, load_of, requests_of, service_of, storage_of
@@ -47,8 +51,9 @@ from clusterwright.plan.serving.record import (
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.serving.calibration import Calibration, load_calibration
 from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
-from clusterwright.sizing.serving.search import Predicted, Searched, ServingSize, searches
-from clusterwright.sizing.serving.service import Service
+from clusterwright.sizing.serving.search import searches
+from clusterwright.sizing.serving.service import Service, Task
+from clusterwright.sizing.serving.sizes import Predicted, Searched, ServingSize
 from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.tco.terms.records import Parameter
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
@@ -120,7 +125,7 @@ class ServingEngine:
         unbound = [size for size in (sure if self.confidence_is_set else even) if size.shortfall <= 0]
         if unbound:
             most = bounds.most or max(bounds.counts or (0,))
-            total = unbound[0].replicas + self.service.spare_replicas
+            total = unbound[0].replicas + self.service.spare(unbound[0].replicas)
             raise RuleError((too_few_nodes(unbound[0].nodes, most, target.target, replicas=total),))
         if max(size.best_probability for size in even) < FAVOURABLE:
             nearest, outcome = even[0], Outcome.MISSED
@@ -159,6 +164,9 @@ class ServingEngine:
         served = [serving_option(option) for option in options]
         return (
             *unknown_framework(blueprint, self.calibration),
+            *unmeasured(self.service),
+            *beyond_context(self.service, self.model),
+            *few_at_most(blueprint, served),
             *costly_confidence(served, asked=self.confidence_is_set),
             *(finding for option in served for finding in self._at_the_edge(option)),
             *capped_power(blueprint),
@@ -208,11 +216,12 @@ class ServingEngine:
     def constraints(self, blueprint: Blueprint) -> tuple[Constraint, ...]:
         """Return what the blueprint holds of the layout."""
         workload, _ = serve_of(blueprint)
-        held = [
-            *((f"parallelism.{name}", value) for name, value in workload.parallelism),
-            *((f"options.{name}", getattr(workload.options, name)) for name in ("max_sequences",)),
-        ]
-        return tuple(Constraint(path=f"workload.{name}", value=str(value)) for name, value in held if value is not None)
+        held = [*_said("workload.parallelism", workload.parallelism), *_said("workload.options", workload.options)]
+        if blueprint.replicas.autoscaling is not None:
+            held += _said("replicas.autoscaling", blueprint.replicas.autoscaling)
+        if blueprint.replicas.availability is not None:
+            held.append(("replicas.availability", str(blueprint.replicas.availability)))
+        return tuple(Constraint(path=path, value=value) for path, value in held)
 
     def workload(self, blueprint: Blueprint) -> ServingWorkload:
         """Return the service as it was sized."""
@@ -227,6 +236,7 @@ class ServingEngine:
             precision=workload.precision,
             architecture=self.model,
             model_file=PurePath(workload.model.config).name if isinstance(workload.model, ModelFile) else "",
+            task=workload.task,
             framework=workload.framework,
             cache_precision=workload.kv_precision or ("8 bits" if eight else "bf16"),
             speculative=workload.options.speculative,
@@ -241,6 +251,9 @@ class ServingEngine:
             output_tokens=asked.outputs.mean,
             output_tokens_p95=asked.outputs.p95,
             prefix_cache_hit=asked.prefix_share,
+            reasoning_tokens=asked.reasoning_tokens,
+            turns=traffic.sessions.turns if traffic.sessions else 1.0,
+            documents=traffic.documents or 1.0,
             month_s=_month_s(blueprint),
         )
 
@@ -248,19 +261,22 @@ class ServingEngine:
         """Return a chosen size with its replicas, latencies, memory, and what its tokens cost."""
         served = _served(point)
         size, service = served.size, self.service
-        per_node = max(target.node.gpus // size.layout.gpus, 1)
-        whole = point.nodes * per_node if size.layout.gpus <= target.node.gpus else point.gpus // size.layout.gpus
+        beside = size.prefill.gpus if size.prefill else 0
+        whole = size.layout.replicas_on(point.gpus - beside)
         # Of a size that misses the goals the target may not have all nodes.
         replicas = min(size.replicas, max(whole, 1))
-        spare = min(max(whole - replicas, 0), service.spare_replicas)
+        spare = min(max(whole - replicas, 0), service.spare(size.replicas))
         rented = common["run_usd"] is not None
         answer = size.mean_first_token_s + service.outputs.mean * size.mean_time_per_token_s
         mean = served.mean_load.rate(answer)
         made = size.replica_requests_per_s
         share = size.requests_per_s / (made.value * size.replicas)
-        tokens = size.requests_per_s * service.outputs.mean
+        # One pass over the input answers without tokens.
+        each = service.outputs.mean if service.task is Task.GENERATE else 0.0
+        tokens = size.requests_per_s * each
         month_s = point.calendar_days * SECONDS_PER_DAY
-        outputs, inputs = mean * service.outputs.mean * month_s, mean * service.inputs.mean * month_s
+        outputs = mean * each * month_s
+        inputs = mean * service.inputs.mean * service.running.passes * month_s
         return ServingOption(
             **common,
             layout=size.layout,
@@ -272,7 +288,7 @@ class ServingEngine:
             goal_confidence=service.goals.confidence,
             replicas=replicas,
             spare_replicas=spare,
-            idle_gpus=max(point.gpus - (replicas + spare) * size.layout.gpus, 0),
+            idle_gpus=max(point.gpus - beside - size.layout.accelerators(replicas + spare), 0),
             peak_requests_per_s=size.requests_per_s,
             mean_requests_per_s=mean,
             capacity_requests_per_s=size.capacity_per_s,
@@ -288,13 +304,16 @@ class ServingEngine:
             output_tokens_per_s=Predicted(
                 value=tokens, low=tokens * made.low / made.value * share, high=tokens * made.high / made.value * share
             ),
-            output_tokens_per_s_per_user=1.0 / size.mean_time_per_token_s,
+            output_tokens_per_s_per_user=1.0 / size.mean_time_per_token_s if each else 0.0,
             output_tokens_per_month=outputs,
             input_tokens_per_month=inputs,
             replica_memory=size.memory,
             decode_step=size.step,
             prefill_s=size.prefill_s,
-            prefill_share=size.busy_share,
+            prefill_share=prefill_share(size),
+            prefill_pool=size.prefill,
+            cached_share=size.cached_share,
+            host_share=size.host_share,
             gpu_power_w=size.power_w,
             day=service_day(
                 self.blueprint,
@@ -313,7 +332,8 @@ class ServingEngine:
                 common,
                 outputs=outputs,
                 inputs=inputs,
-                at_capacity=size.capacity_per_s * size.replicas * service.outputs.mean * month_s,
+                at_capacity=size.capacity_per_s * size.replicas * each * month_s,
+                prefill_share=prefill_share(size),
             ),
         )
 
@@ -345,6 +365,17 @@ class ServingEngine:
                 ),
             }
         )
+
+
+def _said(path: str, section: Section) -> Iterator[tuple[str, str]]:
+    """Yield what the blueprint says in a section, each value at its path."""
+    for name, value in section:
+        if name not in section.model_fields_set or value is None:
+            continue
+        if isinstance(value, Section):
+            yield from _said(f"{path}.{name}", value)
+        else:
+            yield f"{path}.{name}", str(value)
 
 
 def _month_s(blueprint: Blueprint) -> float:
@@ -434,7 +465,17 @@ def _limits(size: ServingSize) -> tuple[str, ...]:
     return tuple(f"{name} {percent(value / total)}" for name, value in named if value > 0)
 
 
-def _prices(common: Mapping[str, Any], *, outputs: float, inputs: float, at_capacity: float) -> TokenPrices:
+def prefill_share(size: ServingSize) -> float:
+    """Return the share of the accelerators' time that goes to inputs, of what they work."""
+    if size.prefill is None:
+        return size.busy_share
+    before = size.prefill.layout.accelerators(size.prefill.workers)
+    return before / (before + size.layout.accelerators(size.replicas))
+
+
+def _prices(
+    common: Mapping[str, Any], *, outputs: float, inputs: float, at_capacity: float, prefill_share: float
+) -> TokenPrices:
     """Return what tokens cost where a month costs what it does: cash where it is rented, its share where owned."""
     rented = common["run_usd"] is not None
     usd = common["run_usd"] if rented else common["run_share_usd"]
@@ -449,4 +490,6 @@ def _prices(common: Mapping[str, Any], *, outputs: float, inputs: float, at_capa
         output_high=each(high, outputs),
         blended=each(usd, inputs + outputs),
         output_at_capacity=each(usd, at_capacity),
+        input_by_time=each(None if usd is None else usd * prefill_share, inputs),
+        output_by_time=each(None if usd is None else usd * (1.0 - prefill_share), outputs),
     )

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, serve_of
-from clusterwright.catalog.records import NodeType
+from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import Finding
 from clusterwright.plan.serving.record import Outcome, ServingOption
 from clusterwright.sizing.serving.calibration import Calibration
 from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
 from clusterwright.sizing.serving.configuration import framework_of
-from clusterwright.sizing.serving.search import least_accelerators
+from clusterwright.sizing.serving.replica_times import least_accelerators
 from clusterwright.sizing.serving.service import Service
 from clusterwright.units import percent
 
@@ -135,6 +135,44 @@ def unknown_framework(blueprint: Blueprint, calibration: Calibration) -> tuple[F
             help="vllm, sglang and tensorrt-llm have measurements of their own; clusterwright calibrate takes yours",
         ),
     )
+
+
+def beyond_context(service: Service, model: Model) -> Iterator[Finding]:
+    """Yield `SRV025`: some requests are longer than the model's context."""
+    longest = service.inputs.p95 + service.outputs.mean
+    if model.max_context is not None and longest > model.max_context:
+        yield Finding(
+            id="SRV025",
+            path=("traffic", "input_tokens"),
+            message=f"5 of 100 requests are longer than {longest:,.0f} tokens with their answers; the context of "
+            f"{model.name} is {model.max_context:,}",
+            help="cut such requests, or choose a model with a longer context; they are sized as if they were answered",
+        )
+
+
+def unmeasured(service: Service) -> Iterator[Finding]:
+    """Yield `SRV024` for what the service does that no measurement is of."""
+    if service.unmeasured:
+        yield Finding(
+            id="SRV024",
+            path=("workload",),
+            message=f"no measurement is of {', '.join(service.unmeasured)}: the bands are wider by an estimate",
+            help="load-test one replica; clusterwright calibrate takes what you measure",
+        )
+
+
+def few_at_most(blueprint: Blueprint, options: Sequence[ServingOption]) -> Iterator[Finding]:
+    """Yield `SRV026` where an autoscaler may not have the replicas that the peak needs."""
+    asked = blueprint.replicas.autoscaling
+    for option in options:
+        if asked is not None and asked.most is not None and asked.most < option.replicas:
+            yield Finding(
+                id="SRV026",
+                path=("replicas", "autoscaling", "most"),
+                message=f"{option.target}: the peak needs {option.replicas:,} replicas, and at most {asked.most:,} are "
+                "allowed",
+                help=f"raise most to {option.replicas:,}, or loosen the goals",
+            )
 
 
 #: Nodes over those at even odds from which a confidence is costly.

@@ -13,8 +13,8 @@ from clusterwright.catalog.records import Model
 from clusterwright.errors import Finding, InputError
 from clusterwright.plan.serving.record import HostedOffer, ServingOption
 from clusterwright.pricing.hosted import HostedModel, hosted_models, hosted_names, hosting_providers
-from clusterwright.sizing.serving.search import nodes_of
 from clusterwright.sizing.serving.service import Service
+from clusterwright.sizing.serving.sizes import nodes_of_all
 from clusterwright.units import SECONDS_PER_DAY, percent
 
 _MILLION, _MINUTE_S = 1e6, 60.0
@@ -152,15 +152,24 @@ def _own_wins_from(service: Service, own: ServingOption, usd_per_million: float)
     each = own.capacity_requests_per_s * tokens * SECONDS_PER_DAY / over_mean
     replicas = 1
     while replicas <= _MOST_REPLICAS:
-        nodes = nodes_of(own.layout, replicas + service.spare_replicas, own.gpus_per_node)
+        nodes = _nodes(service, own, replicas)
         # As many as the same nodes hold: between these counts nodes cost the same and carry less.
-        while nodes_of(own.layout, replicas + 1 + service.spare_replicas, own.gpus_per_node) == nodes:
+        while _nodes(service, own, replicas + 1) == nodes:
             replicas += 1
         needed = nodes * usd_per_node_day / usd_per_million * _MILLION
         if needed <= replicas * each:
             return needed
         replicas = max(replicas + 1, int(replicas * 1.1))
     return None
+
+
+def _nodes(service: Service, own: ServingOption, replicas: int) -> int:
+    """Return the nodes of replicas like an option's, with the spare ones and as many prefill workers as they need."""
+    pools = [(own.layout, replicas + service.spare(replicas))]
+    if own.prefill_pool is not None:
+        workers = math.ceil(replicas * own.prefill_pool.workers / own.replicas)
+        pools.append((own.prefill_pool.layout, workers + own.prefill_pool.spare))
+    return nodes_of_all(pools, own.gpus_per_node)
 
 
 def _broken(

@@ -15,15 +15,16 @@ from clusterwright.plan.record import (
     plan_of_kind,
 )
 from clusterwright.sizing.records.point import SizedPoint
-from clusterwright.sizing.serving.search import (
+from clusterwright.sizing.serving.service import Load
+from clusterwright.sizing.serving.sizes import (
     Predicted,
+    PrefillPool,
     RatePoint,
     ReplicaLayout,
     ReplicaMemory,
     ReplicaStep,
     ServingSize,
 )
-from clusterwright.sizing.serving.service import Load
 from clusterwright.units import percent
 
 _ALMOST_SURE = 0.99
@@ -61,12 +62,15 @@ class ServingWorkload(WorkloadSummary):
     """A service as it was sized.
 
     Attributes:
-        framework: as the blueprint names it; cache_precision: of keys and values; speculative: how tokens are drafted.
+        task: what is asked of the model; framework: as the blueprint names it; cache_precision: of keys and values;
+            speculative: how tokens are drafted.
         requests_per_s: mean of a day, in the month that is sized; None where users ask as fast as they are answered.
         users: that are signed on, None where requests are given; active_share, think_time_s: how they ask.
         peak_over_mean: of the traffic; growth_factor: traffic at the end of the horizon over that of today.
         input_tokens, input_tokens_p95, output_tokens, output_tokens_p95: of a request and its answer.
-        prefix_cache_hit: share of the input that is in memory; month_s: seconds of a month.
+        prefix_cache_hit: share of the input that is in memory, or that earlier turns had; month_s: seconds of a month.
+        reasoning_tokens: of the output, that come before the answer itself; turns: of a chat; documents: of a request
+            to rank.
     """
 
     unit: ClassVar[WorkUnit] = WorkUnit(name="month", plural="months", this="a month of service", always_on=True)
@@ -87,6 +91,15 @@ class ServingWorkload(WorkloadSummary):
     output_tokens_p95: float
     prefix_cache_hit: float
     month_s: float
+    task: str = "generate"
+    reasoning_tokens: float = 0.0
+    turns: float = 1.0
+    documents: float = 1.0
+
+    @property
+    def generates(self) -> bool:
+        """Whether answers are generated tokens, and not one pass over the input."""
+        return self.task == "generate"
 
     @property
     def amount_text(self) -> str:
@@ -97,7 +110,12 @@ class ServingWorkload(WorkloadSummary):
             asked = f"{self.users:,.0f} users, {percent(self.active_share)} of them waiting"
         else:
             asked = f"{self.users:,.0f} users, {self.think_time_s:,.4g} s apart"
-        return f"{asked}, {self.input_tokens:,.0f} tokens in, {self.output_tokens:,.0f} out"
+        chats = f", chats of {self.turns:g} turns" if self.turns > 1 else ""
+        if not self.generates:
+            each = f" for each of {self.documents:,.0f} documents" if self.task == "rerank" else ""
+            return f"{asked}, {self.input_tokens:,.0f} tokens in{each}"
+        thought = f", {self.reasoning_tokens:,.0f} of them reasoning" if self.reasoning_tokens else ""
+        return f"{asked}{chats}, {self.input_tokens:,.0f} tokens in, {self.output_tokens:,.0f} out{thought}"
 
     @property
     def unit_tokens(self) -> float | None:
@@ -131,6 +149,7 @@ class TokenPrices:
         blended: the same on input and output tokens together.
         output_at_capacity: on what the replicas of the peak could make, day and night; what idle hours and spare
             replicas cost is the rest.
+        input_by_time, output_by_time: the cost of the time that replicas prefill, and decode, on the tokens of each.
     """
 
     output: float | None
@@ -138,6 +157,8 @@ class TokenPrices:
     output_high: float | None
     blended: float | None
     output_at_capacity: float | None
+    input_by_time: float | None = None
+    output_by_time: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,7 +173,8 @@ class ServiceDay:
             top.
         kept_hours: of replicas in a day, all of them always on; worked_hours: that the requests need; following_hours:
             that an autoscaler within the bounds would keep, the spare ones always.
-        late_share: of the requests, that come while such a start lasts and find fewer replicas than they need.
+        late_share: of the requests, that come while such a start lasts and find fewer replicas than they need;
+            cold_share: that find none.
         kept_usd, worked_usd, following_usd: of a month with these hours; None where the cost is unknown, or where nodes
             that are let go are paid all the same.
     """
@@ -165,6 +187,7 @@ class ServiceDay:
     worked_hours: float
     following_hours: float
     late_share: float
+    cold_share: float
     kept_usd: float | None
     worked_usd: float | None
     following_usd: float | None
@@ -180,7 +203,8 @@ class ServingOption(Option):
         goal_confidence: of the goals; sure_nodes: that it takes; even_odds_nodes: that a confidence of 0.5 takes; None
             where no size meets the goals so.
         layout: of a replica; replicas: that the peak needs; spare_replicas: beside them; idle_gpus: of the nodes that
-            no replica takes.
+            no replica takes; prefill_pool: workers that compute inputs alone, None where replicas do both.
+        cached_share, host_share: of the input, found in the memory of accelerators and of hosts.
         peak_requests_per_s, mean_requests_per_s: of all replicas; capacity_requests_per_s: of one, within the goals
             with their confidence; limit_requests_per_s: of all, asked while answers take as long as they do then.
         in_flight: requests of one replica at the peak; most_in_flight: that its memory holds.
@@ -190,7 +214,7 @@ class ServingOption(Option):
         output_tokens_per_s: of all replicas at the peak; per_user: of one answer.
         output_tokens_per_month, input_tokens_per_month: at the mean traffic.
         replica_memory: of one accelerator; decode_step: of one replica at the peak; prefill_s: of a request of mean
-            length; prefill_share: of a replica's time.
+            length; prefill_share: of the accelerators' time, that goes to inputs.
         gpu_power_w: of one accelerator at the peak.
         level: how much of model and accelerator measurements show; level_text: the same in a sentence.
         usd_per_million_tokens: what tokens cost; day: a day of its replicas.
@@ -239,6 +263,9 @@ class ServingOption(Option):
     level_text: str
     usd_per_million_tokens: TokenPrices
     day: ServiceDay
+    cached_share: float = 0.0
+    host_share: float = 0.0
+    prefill_pool: PrefillPool | None = None
     rate_front: tuple[RatePoint, ...] = ()
 
     @property
@@ -274,15 +301,28 @@ class ServingOption(Option):
     @property
     def tokens_per_s_per_gpu(self) -> float:
         """Output tokens per second at the peak, of an accelerator that serves."""
-        return self.output_tokens_per_s.value / (self.replicas * self.layout.gpus)
+        return self.output_tokens_per_s.value / self.serving_gpus
+
+    @property
+    def serving_gpus(self) -> int:
+        """Accelerators of the replicas that the peak needs, and of those that prefill for them."""
+        before = self.prefill_pool.layout.accelerators(self.prefill_pool.workers) if self.prefill_pool else 0
+        return before + self.layout.accelerators(self.replicas)
+
+    @property
+    def tokens_per_joule(self) -> float:
+        """Output tokens per second at the peak, of a watt of the accelerators, or slices, that serve."""
+        prefills = self.prefill_pool.layout.gpus * self.prefill_pool.workers if self.prefill_pool else 0
+        return self.output_tokens_per_s.value / ((self.replicas * self.layout.gpus + prefills) * self.gpu_power_w)
 
     @property
     def key_figures(self) -> tuple[tuple[str, str], ...]:
         """First token and time per token at the goals' percentile, and what a million output tokens costs."""
         price = self.usd_per_million_tokens.output
+        token = self.time_per_token_s.value
         return (
             ("first token", f"{self.first_token_s.value:.2f} s"),
-            ("per token", f"{self.time_per_token_s.value * 1e3:.0f} ms"),
+            *((("per token", f"{token * 1e3:.0f} ms"),) if token else ()),
             *((("$/M out", f"{price:.2f}"),) if price is not None else ()),
             ("goals met", probability_text(self.probability)),
         )

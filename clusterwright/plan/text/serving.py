@@ -3,7 +3,7 @@
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET
-from clusterwright.sizing.serving.search import Predicted, ReplicaLayout
+from clusterwright.sizing.serving.sizes import Predicted, ReplicaLayout
 from clusterwright.units import percent
 
 _SECOND = 1.0
@@ -29,6 +29,8 @@ def replica_text(layout: ReplicaLayout) -> str:
     >>> replica_text(ReplicaLayout(gpus=16, tensor=8, pipeline=2, expert=8, spread_attention=False))
     'TP 8 × PP 2, EP 8'
     """
+    if layout.slice:
+        return f"slice {layout.slice}, {layout.per_gpu} of one"
     parts = f"TP {layout.tensor}"
     if layout.spread_attention:
         parts = f"attention DP {layout.gpus}"
@@ -65,12 +67,65 @@ def _confidence_text(plan: ServingPlan) -> str:
 
 
 def replicas_text(option: ServingOption) -> str:
-    """Return the replicas of a cluster, each with its accelerators and layout."""
+    """Return the replicas of a cluster with accelerators and layout of each, and workers that prefill for them."""
+    name = option.accelerator_name
     spare = f" and {option.spare_replicas} spare" if option.spare_replicas else ""
     count = "1 replica" if option.replicas == 1 else f"{option.replicas:,} replicas"
     idle = f", {option.idle_gpus} idle" if option.idle_gpus else ""
+    each = f"each {option.layout.gpus} × {name} ({replica_text(option.layout)})"
+    if option.layout.slice:
+        each = f"each a part of {name} ({replica_text(option.layout)})"
+    before = option.prefill_pool
+    if before is not None:
+        count = "1 worker that decodes" if option.replicas == 1 else f"{option.replicas:,} workers that decode"
+        apart = f"{before.workers:,} that prefill" + (f" and {before.spare} spare" if before.spare else "")
+        each += f"; {apart}, each {before.layout.gpus} × {name} ({replica_text(before.layout)})"
+    return f"{count}{spare}, {each}{idle}"
+
+
+def latencies_text(plan: ServingPlan, option: ServingOption) -> str:
+    """Return the latencies at the percentile of the goals with their bands; of one pass, the time to its answer."""
+    at = f"P{plan.goals.percentile:g}"
+    if not plan.workload.generates:
+        return f"answer {at} {banded_text(option.first_token_s)}"
     return (
-        f"{count}{spare}, each {option.layout.gpus} × {option.accelerator_name} ({replica_text(option.layout)}){idle}"
+        f"first token {at} {banded_text(option.first_token_s)}, per token {at} {banded_text(option.time_per_token_s)}, "
+        f"{option.output_tokens_per_s_per_user:,.0f} tokens/s a user"
+    )
+
+
+def reuse_text(option: ServingOption) -> str:
+    """Return how much of the inputs earlier turns have left in memory; empty where chats are not counted."""
+    host = f", {percent(option.host_share)} in the memory of the hosts" if option.host_share else ""
+    return f"of the inputs {percent(option.cached_share)} are found in the accelerators' memory{host}"
+
+
+def made_text(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> str:
+    """Return what is made at the peak, of an accelerator, a watt and a dollar, and what a million tokens costs."""
+    price = option.usd_per_million_tokens
+    if not plan.workload.generates:
+        text = f"{option.peak_requests_per_s:,.4g} requests/s at the peak"
+        return f"{text}; " + (
+            "what a million tokens costs is unknown"
+            if price.blended is None
+            else f"{money.text(price.blended)} per million tokens of input at the mean traffic"
+        )
+    text = (
+        f"{option.output_tokens_per_s.value:,.0f} output tokens/s at the peak, {option.tokens_per_s_per_gpu:,.0f} of "
+        f"an accelerator, {option.tokens_per_joule:.2g} of its watt"
+    )
+    if price.output is None or price.blended is None or price.output_at_capacity is None:
+        return f"{text}; what a million costs is unknown"
+    parts = ""
+    if price.input_by_time is not None and price.output_by_time is not None:
+        parts = (
+            f"; by the time that each takes, {money.text(price.input_by_time)} per million of input and "
+            f"{money.text(price.output_by_time)} of output"
+        )
+    return (
+        f"{text}; {money.text(price.output)} per million output tokens at the mean traffic "
+        f"({money.text(price.blended)} of input and output together), "
+        f"{money.text(price.output_at_capacity)} were all replicas of the peak always full{parts}"
     )
 
 
@@ -83,9 +138,9 @@ def day_text(option: ServingOption, money: MoneyFormat) -> str:
         for usd in (day.kept_usd, day.worked_usd, day.following_usd)
     )
     weights = option.replica_memory.weights * option.layout.gpus
+    hours = "replica-hours" if option.prefill_pool is None else "hours of workers that decode"
     replica_hours = (
-        f"a day of today's traffic: {day.kept_hours:,.0f} replica-hours kept{kept}, {day.worked_hours:,.0f} "
-        f"worked{worked}"
+        f"a day of today's traffic: {day.kept_hours:,.0f} {hours} kept{kept}, {day.worked_hours:,.0f} worked{worked}"
     )
     if day.least_replicas == day.most_replicas:
         return f"{replica_hours}; an autoscaler lets none go: the quietest hour needs as many replicas as the peak"
@@ -93,6 +148,7 @@ def day_text(option: ServingOption, money: MoneyFormat) -> str:
         f"{replica_hours}; an autoscaler from {day.least_replicas:,} to {day.most_replicas:,} replicas{spare} would "
         f"keep {day.following_hours:,.0f}{following}, {percent(day.late_share, digits=1)} of the requests come while "
         f"one starts: {weights / 1e9:,.0f} GB of weights in {day.start_lag_s:.3g} s, node and warm-up on top"
+        + (f"; {percent(day.cold_share, digits=1)} find none" if day.cold_share else "")
     )
 
 

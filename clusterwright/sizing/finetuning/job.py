@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.finetuning.configuration import Practice, practices
-from clusterwright.sizing.serving.search import Predicted
+from clusterwright.sizing.serving.sizes import Predicted
 from clusterwright.workload.inference import NamedModel
 
 #: What weights and states are divided over: nothing (data parallel copies), the accelerators of a node, all of them.

@@ -46,7 +46,7 @@ from clusterwright.sizing.finetuning.job import (
 from clusterwright.sizing.finetuning.memory import CONTEXT_BYTES, PeakMemory, base_bytes, peak
 from clusterwright.sizing.finetuning.throughput import TokenTime, passes, token_time
 from clusterwright.sizing.serving.calibration import logarithms, memberships_of
-from clusterwright.sizing.serving.search import Predicted
+from clusterwright.sizing.serving.sizes import Predicted
 
 #: Sequences of a pass and group that are looked at, and accelerators that share a layer.
 _MICRO_BATCHES = (1, 2, 4, 8, 16, 32, 64)

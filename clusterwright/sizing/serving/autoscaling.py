@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from clusterwright.errors import InputError
 from clusterwright.sizing.columns import Array
@@ -12,6 +11,7 @@ DAY_S = 86_400.0
 #: Of one point of a day.
 _STEP_S = 60.0
 _POINTS = int(DAY_S / _STEP_S)
+_HALVINGS = 64
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,10 +76,12 @@ def daily_curve(*, mean_requests_per_s: float, peak_over_mean: float) -> Array:
             f"a peak of {peak_over_mean:g} times the mean is no daily curve", help="give a factor from 1 to 20"
         )
 
-    def beyond(sharpness: float) -> float:
-        return float(1.0 / (np.i0(sharpness) * np.exp(-sharpness))) - peak_over_mean
-
-    sharpness = 0.0 if peak_over_mean == 1 else float(brentq(beyond, 0.0, 500.0))
+    low, high = 0.0, 500.0
+    for _ in range(_HALVINGS if peak_over_mean > 1 else 0):
+        middle = (low + high) / 2.0
+        below = 1.0 / (np.i0(middle) * np.exp(-middle)) < peak_over_mean
+        low, high = (middle, high) if below else (low, middle)
+    sharpness = low
     angle = 2 * np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
     shape = np.exp(sharpness * (np.cos(angle) - 1.0))
     return np.asarray(mean_requests_per_s * shape / shape.mean())

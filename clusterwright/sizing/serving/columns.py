@@ -17,7 +17,11 @@ _Columns = TypeVar("_Columns", bound="ServedModel | ServingDevice | Deployment |
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServingDevice:
-    """One accelerator: dense peaks by number format, memory, links and board power."""
+    """One accelerator: dense peaks by number format, memory, links and board power.
+
+    Attributes:
+        host_bytes_per_s: between the host's memory and the accelerator, one direction.
+    """
 
     flop_per_s_16: Values
     flop_per_s_8: Values
@@ -28,6 +32,7 @@ class ServingDevice:
     scale_up_gpus: Values
     network_bytes_per_s: Values
     power_w: Values
+    host_bytes_per_s: Values = np.inf
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +56,15 @@ class Deployment:
         static: 1 where all sequences of a batch start together and none joins.
         draft_tokens: tokens that speculation proposes per step, 0 without.
         waves: requests of the measurement over concurrency; its first wave arrives at once.
+        first_token_limit_s, time_per_token_limit_s: that 99 of 100 requests must not exceed where as many as fit are
+            asked for, infinite for none.
+        paged: 1 where a sequence holds memory for the tokens that it has, 0 where for the longest request.
+        accepted_length: tokens that a sequence gains in a step with speculation, its own included; 0 as calibrated.
+        draft_step_share: of a decode step, that one drafted token takes; 0 as calibrated.
+        host_weight_share: of the weights, kept in the host's memory and read from there in every step.
+        adapters: low-rank adapters that requests ask for, alike often, 0 for none; adapter_weights: of one;
+            resident_adapters: that memory holds.
+        encoder_weights: of an encoder of images; encoded_share: patches that it computes per token of the input.
     """
 
     gpus: Values
@@ -77,6 +91,17 @@ class Deployment:
     draft_tokens: Values = 0.0
     waves: Values = 10.0
     prefix_share: Values = 0.0
+    first_token_limit_s: Values = np.inf
+    time_per_token_limit_s: Values = np.inf
+    paged: Values = 1.0
+    accepted_length: Values = 0.0
+    draft_step_share: Values = 0.0
+    host_weight_share: Values = 0.0
+    adapters: Values = 0.0
+    adapter_weights: Values = 0.0
+    resident_adapters: Values = 0.0
+    encoder_weights: Values = 0.0
+    encoded_share: Values = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +111,7 @@ class Factors:
     Attributes:
         efficiency_16, efficiency_8, efficiency_4: share of the dense peak that large multiplications reach.
         expert_efficiency: of multiplications grouped by expert over that of plain ones.
+        expert_rows: tokens of one expert at which its multiplications reach half of that.
         attention_efficiency: share of the 16-bit peak that attention reaches.
         bandwidth_share: share of the memory bandwidth that reading weights reaches; cache_share: reading the cache,
             over that; expert_bandwidth_share: reading experts, over that.
@@ -109,6 +135,7 @@ class Factors:
     efficiency_8: Values = 0.5
     efficiency_4: Values = 0.45
     expert_efficiency: Values = 0.6
+    expert_rows: Values = 48.0
     attention_efficiency: Values = 0.7
     bandwidth_share: Values = 0.75
     cache_share: Values = 0.65

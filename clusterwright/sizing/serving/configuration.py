@@ -29,8 +29,9 @@ _LAYOUT = attrgetter(
     "static",
 )  # fmt: skip
 _LOAD = attrgetter(
-    "input_tokens", "output_tokens", "reserved_tokens", "concurrency", "most_sequences", "shortest_share", "waves"
-)
+    "input_tokens", "output_tokens", "reserved_tokens", "concurrency", "most_sequences", "shortest_share", "waves",
+    "first_token_limit_s", "time_per_token_limit_s",
+)  # fmt: skip
 _Row = TypeVar("_Row", bound="Configuration")
 
 #: Families of frameworks by a part of the name, the first that is found.
@@ -58,6 +59,7 @@ class Configuration:
         static: all sequences of a batch start together; waves: as `Deployment`.
         scenario: of a benchmark that loads the replica in its own way, else empty.
         release: of the framework, its name and the first two numbers of its version; empty if not stated.
+        first_token_limit_s, time_per_token_limit_s: as `Deployment`.
     """
 
     accelerator: Accelerator
@@ -87,6 +89,8 @@ class Configuration:
     waves: float
     scenario: str = ""
     release: str = ""
+    first_token_limit_s: float = np.inf
+    time_per_token_limit_s: float = np.inf
 
     @property
     def disaggregated(self) -> bool:
@@ -109,7 +113,7 @@ def columns_of(rows: Sequence[Configuration]) -> Columns:
     devices, of_device = distinct(rows, lambda row: id(row.accelerator))
     layouts, of_layout = distinct(rows, lambda row: (id(row.model), id(row.accelerator), *_LAYOUT(row)))
     place = taken(stacked([place_of(row) for row in layouts]), of_layout)
-    inputs, outputs, reserved, concurrency, most, shortest, waves = np.array(
+    inputs, outputs, reserved, concurrency, most, shortest, waves, first_limit, token_limit = np.array(
         [_LOAD(row) for row in rows], dtype=float
     ).T
     return Columns(
@@ -124,6 +128,8 @@ def columns_of(rows: Sequence[Configuration]) -> Columns:
             most_sequences=np.where(np.isfinite(concurrency), most, np.minimum(most, _MOST_SEQUENCES)),
             shortest_share=shortest,
             waves=waves,
+            first_token_limit_s=first_limit,
+            time_per_token_limit_s=token_limit,
         ),
     )
 
@@ -161,6 +167,7 @@ def device_of(accelerator: Accelerator) -> ServingDevice:
         scale_up_gpus=accelerator.scale_up_domain_gpus or 1.0,
         network_bytes_per_s=_NETWORK_BYTES_PER_S,
         power_w=accelerator.power_w or _POWER_W,
+        host_bytes_per_s=accelerator.host_link_bytes_per_s_one_way or _HOST_LINK_BYTES_PER_S,
     )
 
 
@@ -185,7 +192,8 @@ def place_of(row: Configuration) -> Deployment:
     gpus, workers, attention_tp = row.gpus_per_worker, row.workers, row.attention_tp
     if not workers:
         gpus, workers = _replicas(row, packed)
-        attention_tp = gpus
+        # A latent would be copied to every rank: as many as fit are served with a rank for each accelerator.
+        attention_tp = 1.0 if row.model.latent else gpus
     return Deployment(
         gpus=gpus,
         workers=workers,
@@ -210,6 +218,8 @@ def place_of(row: Configuration) -> Deployment:
         static=float(row.static),
         draft_tokens=3.0 if row.speculative else 0.0,
         waves=row.waves,
+        first_token_limit_s=row.first_token_limit_s,
+        time_per_token_limit_s=row.time_per_token_limit_s,
     )
 
 

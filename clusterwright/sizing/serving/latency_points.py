@@ -153,7 +153,9 @@ def _decoding(load: WorkerLoad, step: Array, left: Array, chance: Mapping[str, A
     cycle = cycle_s(load, step)
     arrivals = load.rate * left / load.gained * cycle
     free = np.maximum(1.0 - busy(load), 0.05)
-    normal = _normal(chance["state"]) * _TOGETHER + _normal(chance["life"]) * np.sqrt(1.0 - _TOGETHER**2)
+    normal = normal_quantile(chance["state"]) * _TOGETHER + normal_quantile(chance["life"]) * np.sqrt(
+        1.0 - _TOGETHER**2
+    )
     return np.asarray(
         left / load.gained * step + _gamma(arrivals * load.prefill, arrivals * load.prefill_square / free**2, normal)
     )
@@ -225,7 +227,7 @@ def _gamma(mean: Array, variance: Array, normal: Array) -> Array:
     return np.asarray(mean * np.maximum(cube, 0.0) ** 3)
 
 
-def _normal(share: Array) -> Array:
+def normal_quantile(share: Array) -> Array:
     """Return quantiles of the standard normal distribution, to 4.5e-4 (Abramowitz and Stegun 26.2.23)."""
     tail = np.minimum(share, 1.0 - share)
     root = np.sqrt(-2.0 * np.log(np.maximum(tail, 1e-12)))

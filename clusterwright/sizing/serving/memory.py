@@ -8,6 +8,8 @@ from clusterwright.sizing.columns import Array, Values
 from clusterwright.sizing.serving.columns import Deployment, Factors
 from clusterwright.workload.inference import ServedModel
 
+#: Low-rank adapters and encoders of images stay in 16 bits.
+_SIXTEEN_BITS = 2.0
 #: Bytes of one weight with its scales. NVFP4: 4 bits and an fp8 scale for 16 weights; MXFP4: 4 bits and an 8-bit scale
 #: for 32 (OCP Microscaling Formats 1.0, section 5); AWQ and GPTQ: 4 bits, and 16-bit scale and 4-bit zero for 128.
 WEIGHT_BYTES = MappingProxyType(
@@ -65,16 +67,29 @@ def weight_bytes(model: ServedModel, place: Deployment) -> Values:
     return attention + dense + routed + (model.head_weights + model.table_weights) * 2.0
 
 
+def held_bytes(model: ServedModel, place: Deployment) -> Values:
+    """Return the bytes of one worker's accelerators that do not depend on its sequences.
+
+    Weights less those left in the host's memory, an encoder of images on each rank of attention, and low-rank adapters,
+    of which each rank holds its part.
+    """
+    ranks = place.gpus / (place.attention_tp * place.pipeline)
+    encoder = place.encoder_weights * _SIXTEEN_BITS * ranks
+    adapters = place.resident_adapters * place.adapter_weights * _SIXTEEN_BITS * ranks
+    return weight_bytes(model, place) * (1.0 - place.host_weight_share) + encoder + adapters
+
+
 def largest_batch(model: ServedModel, place: Deployment, factors: Factors, *, hbm_bytes: Values) -> Array:
     """Return the sequences that one worker holds at once: free memory over the mean cache of a live sequence.
 
     Free memory is `share (gpus HBM) - weights - gpus reserved`; a live sequence has its input and, on average, half of
-    its output. 0 where the weights alone do not fit.
+    its output, or without pages the room of the longest request. 0 where the weights alone do not fit.
     """
-    live = place.input_tokens + place.output_tokens / 2
+    paged = np.asarray(place.paged) > 0
+    live = np.where(paged, place.input_tokens + place.output_tokens / 2, place.reserved_tokens)
     each = cache_bytes(model, live, cache_bytes=place.cache_bytes)
     each = each * cache_copies(model, attention_tp=place.attention_tp)
-    free = place.gpus * (factors.cache_fraction * hbm_bytes - factors.reserved_bytes) - weight_bytes(model, place)
+    free = place.gpus * (factors.cache_fraction * hbm_bytes - factors.reserved_bytes) - held_bytes(model, place)
     fitting = np.floor(np.maximum(free, 0.0) / np.maximum(each, 1.0))
     return np.minimum(fitting, place.most_sequences)
 
@@ -82,7 +97,16 @@ def largest_batch(model: ServedModel, place: Deployment, factors: Factors, *, hb
 def touched_experts(model: ServedModel, tokens: Values) -> Values:
     """Return how many experts of a layer a batch touches: `E (1 - (1 - K/E)^T)`, uniform routing."""
     share = np.minimum(model.experts_per_token / np.maximum(model.experts, 1.0), 1.0)
-    return model.experts * -np.expm1(tokens * np.log1p(-np.minimum(share, 1 - 1e-12)))
+    return model.experts * _touched(tokens, share)
+
+
+def touched_adapters(place: Deployment, sequences: Values) -> Values:
+    """Return how many low-rank adapters the sequences of a batch ask for: `A (1 - (1 - 1/A)^n)`, each alike often."""
+    return place.adapters * _touched(sequences, 1.0 / np.maximum(place.adapters, 1.0))
+
+
+def _touched(tokens: Values, share: Values) -> Values:
+    return -np.expm1(tokens * np.log1p(-np.minimum(share, 1 - 1e-12)))
 
 
 def _elements(model: ServedModel) -> Values:

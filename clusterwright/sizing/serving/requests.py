@@ -167,6 +167,27 @@ def poisson(mix: RequestMix, *, count: int, requests_per_s: float, seed: int) ->
     )
 
 
+def replayed(requests: Requests, *, count: int, requests_per_s: float) -> Requests:
+    """Return a trace at the speed that gives it a mean rate, again from its start until the count is reached.
+
+    The gap between two rounds is the mean one, so that bursts stay as they were.
+    """
+    arrivals = requests.arrival_s - requests.arrival_s[0]
+    if not arrivals[-1] > 0:
+        # All at one moment, or one alone: one after the other.
+        arrivals = np.arange(len(requests), dtype=float)
+    own = (len(requests) - 1) / float(arrivals[-1]) if len(requests) > 1 else 1.0
+    rounds = -(-count // len(requests))
+    spans = np.arange(rounds)[:, None] * (arrivals[-1] + 1.0 / own)
+    at = np.arange(count) % len(requests)
+    return Requests(
+        arrival_s=(spans + arrivals[None, :]).reshape(-1)[:count] * own / requests_per_s,
+        input_tokens=requests.input_tokens[at],
+        output_tokens=requests.output_tokens[at],
+        cached_tokens=requests.cached_tokens[at],
+    )
+
+
 def read_trace(path: Path) -> Requests:
     """Return the requests of a CSV file with the columns `arrival_s`, `input_tokens` and `output_tokens`.
 

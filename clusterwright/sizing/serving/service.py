@@ -1,9 +1,11 @@
 """What a service must do: its model, the lengths of its requests, how often they come, and the latency asked of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from statistics import NormalDist
 
+from clusterwright.sizing.serving.replicas import spare_replicas
 from clusterwright.workload.inference import NamedModel
 
 _P95 = NormalDist().inv_cdf(0.95)
@@ -95,6 +97,96 @@ class LatencyGoals:
     confidence: float
 
 
+class Batching(StrEnum):
+    """How a replica takes requests together.
+
+    Continuous: they join and leave at every step. Static: what waits when a batch ends makes the next one. Windowed: a
+    replica that is idle waits for more before it starts. None: one after the other.
+    """
+
+    CONTINUOUS = "continuous"
+    WINDOWED = "windowed"
+    STATIC = "static"
+    NONE = "none"
+
+
+class Task(StrEnum):
+    """What is asked of the model: tokens, or one pass over the input."""
+
+    GENERATE = "generate"
+    EMBED = "embed"
+    RERANK = "rerank"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drafting:
+    """How tokens are drafted for the model to verify.
+
+    Attributes:
+        tokens: of a draft; accepted_length: tokens that a sequence gains in a step, its own included, 0 as calibrated.
+        step_share: of a decode step, that one drafted token takes; 0 as calibrated.
+    """
+
+    tokens: float = 3.0
+    accepted_length: float = 0.0
+    step_share: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Adapters:
+    """Low-rank adapters of one model, asked for alike often: how many, weights of each, and those that memory holds."""
+
+    count: float
+    weights: float
+    resident: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Images:
+    """Images in the inputs of a vision-language model.
+
+    Attributes:
+        encoder_weights: of the encoder; patches: of a request that it computes, on average.
+    """
+
+    encoder_weights: float
+    patches: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sessions:
+    """Chats of several turns, each of which sends again what came before.
+
+    Attributes:
+        history_share: of the input tokens, that an earlier turn had; pause_s: from an answer to the next turn, mean of
+            an exponential distribution; host_cache_bytes: of one accelerator, where keys and values go that its own
+            memory has no room for.
+    """
+
+    history_share: float
+    pause_s: float
+    host_cache_bytes: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Running:
+    """How the framework runs a replica, where it is not as usual.
+
+    Attributes:
+        window_s: that a windowed batch waits for more; chunk_tokens: of inputs, that one step carries at most; paged:
+            memory is given out for the tokens that there are, not for the longest request.
+        host_weight_share: of the weights, left in the host's memory.
+        passes: over the model that a request takes at once, such as the documents that are ranked.
+    """
+
+    batching: Batching = Batching.CONTINUOUS
+    window_s: float = 0.0
+    chunk_tokens: float = 8192.0
+    paged: bool = True
+    host_weight_share: float = 0.0
+    passes: float = 1.0
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Service:
     """What replicas are sized for.
@@ -105,7 +197,11 @@ class Service:
         prefix_share: of the input tokens, whose keys and values are in memory.
         most_sequences: limit of the framework; tensor, pipeline, expert: sizes held fixed, None to search.
         spread_attention: accelerators take different sequences in attention; None to search.
-        spare_replicas: beside those that the load needs.
+        spare_replicas: beside those that the load needs; availability: of all of these together, and of one replica,
+            from which the spare ones follow instead.
+        task: tokens, or one pass over the input; running, drafting, adapters, images, sessions: where there are any.
+        apart: prefill and decoding have accelerators of their own; None for what takes fewer nodes.
+        wide_expert: experts may be spread over several nodes; slices: replicas may lie on slices of an accelerator.
     """
 
     model: NamedModel
@@ -124,3 +220,40 @@ class Service:
     expert: int | None = None
     spread_attention: bool | None = None
     spare_replicas: int = 1
+    availability: tuple[float, float] | None = None
+    task: Task = Task.GENERATE
+    running: Running = field(default_factory=Running)
+    drafting: Drafting = field(default_factory=Drafting)
+    adapters: Adapters | None = None
+    images: Images | None = None
+    sessions: Sessions | None = None
+    apart: bool | None = False
+    wide_expert: bool = False
+    slices: bool = False
+
+    def spare(self, needed: int) -> int:
+        """Return the replicas that are kept beside those that the load needs."""
+        if self.availability is None:
+            return self.spare_replicas
+        goal, each = self.availability
+        return spare_replicas(needed, availability=each, goal=goal)
+
+    @property
+    def gathered(self) -> bool:
+        """Whether batches start together and nothing joins them."""
+        return self.running.batching is not Batching.CONTINUOUS or self.task is not Task.GENERATE
+
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """What no measurement is of, in words; each makes the bands wider."""
+        return tuple(
+            name
+            for name, applies in (
+                (f"{self.running.batching} batching", self.running.batching is not Batching.CONTINUOUS),
+                ("one pass over the input", self.task is not Task.GENERATE),
+                ("memory without pages", not self.running.paged),
+                ("weights in the host's memory", self.running.host_weight_share > 0),
+                ("images", self.images is not None),
+            )
+            if applies
+        )

@@ -6,13 +6,19 @@ import numpy as np
 
 from clusterwright.sizing.columns import Array, Values
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
-from clusterwright.sizing.serving.memory import touched_experts
+from clusterwright.sizing.serving.memory import touched_adapters, touched_experts, weight_bytes
 from clusterwright.workload.inference import ServedModel
 
 #: How sharply the larger of two overlapping times wins: of equal ones the sum of powers is 1.26 times each.
 _SHARPNESS = 3.0
 #: Bytes of one element of the activations that collectives carry.
 _ACTIVATION_BYTES = 2.0
+#: Tokens of inputs that a step carries where others wait, in the engines that were measured.
+_PREFILLED = 8192.0
+#: By how much requests of low-rank adapters lengthen steps and prefills beside reading their weights: 8 to 24 % less
+#: throughput of Llama 3.1 8B on TPU v6e (vLLM, pull request 15655, 2025-07), 34 % of Llama 2 7B on A100 with an older
+#: engine (pull request 11267, 2024-12). Low, base and high of the time.
+ADAPTER_SLOWDOWN = (1.08, 1.2, 1.5)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,8 +70,10 @@ def decode_step(
     scoring = scoring / (device.flop_per_s_16 * factors.attention_efficiency)
     cache = _either(cache, scoring)
     dense_compute, dense_weights = _dense(model, device, place, factors, own)
-    expert_compute, expert_weights = _experts(model, device, place, factors, tokens)
+    expert_compute, expert_weights = _experts(model, device, place, factors, tokens, together=tokens)
     products = _either(dense_compute, dense_weights) + _either(expert_compute, expert_weights)
+    products = products + _adapters(device, place, factors, sequences=own_sequences, tokens=own)
+    products = products * _slowdown(place) + _from_host(model, device, place)
     network = _collectives(model, device, place, factors, own=own, tokens=tokens, fixed=1.0)
     overhead = (
         model.layers * factors.layer_s
@@ -73,7 +81,8 @@ def decode_step(
         + factors.step_s
         + sequences * factors.sequence_s
     )
-    drafting = 1.0 + place.draft_tokens * factors.draft_cost
+    each_draft = np.where(np.asarray(place.draft_step_share) > 0, place.draft_step_share, factors.draft_cost)
+    drafting = 1.0 + place.draft_tokens * each_draft
     total = (products + cache + network + overhead) * drafting * factors.step_scale
     return StepTime(
         compute=np.asarray(dense_compute + expert_compute),
@@ -85,6 +94,18 @@ def decode_step(
     )
 
 
+def tokens_per_step(place: Deployment, factors: Factors) -> Array:
+    """Return the tokens that a sequence gains in a step: the accepted length, or calibrated `(1 - a^(k+1)) / (1 - a)`.
+
+    `k` tokens are drafted, each of them accepted with the share `a` if the one before it was (Leviathan, Kalman and
+    Matias 2023, Fast inference from transformers via speculative decoding, equation 1).
+    """
+    share = factors.accepted_share
+    calibrated = (1.0 - share ** (place.draft_tokens + 1.0)) / (1.0 - share)
+    stated = np.asarray(place.accepted_length)
+    return np.where(stated > 0, stated, calibrated)
+
+
 def prefill_time(
     model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors, *, tokens: Values
 ) -> Array:
@@ -94,8 +115,8 @@ def prefill_time(
     attend to what they keep. Chunked prefill rides in steps that decode too, whose fixed costs are theirs.
     """
     dense_compute, _ = _dense(model, device, place, factors, tokens / (place.gpus / place.attention_tp))
-    expert_compute, _ = _experts(model, device, place, factors, tokens)
-    half = _before(tokens, place)
+    expert_compute, _ = _experts(model, device, place, factors, tokens, together=np.maximum(tokens, _PREFILLED))
+    half = _before(model, tokens, place)
     attended = model.full_layers * np.minimum(half, model.attended_limit) + model.window_layers * np.minimum(
         half, model.window
     )
@@ -103,8 +124,10 @@ def prefill_time(
     scoring = scoring / (device.flop_per_s_16 * factors.attention_efficiency)
     own = tokens / (place.gpus / place.attention_tp)
     network = _collectives(model, device, place, factors, own=own, tokens=tokens, fixed=0.0)
+    products = (dense_compute + expert_compute) * _slowdown(place)
+    products = products + _encoding(device, place, factors, own)
     # Weights are read once for a step, whose decode half has read them already.
-    return np.asarray((dense_compute + expert_compute + scoring + network) * factors.prefill_scale)
+    return np.asarray((products + scoring + network) * factors.prefill_scale)
 
 
 def prefill_alone(
@@ -117,8 +140,8 @@ def prefill_alone(
     the three takes the time.
     """
     dense_compute, dense_read = _dense(model, device, place, factors, tokens)
-    expert_compute, expert_read = _experts(model, device, place, factors, tokens)
-    half = _before(tokens, place)
+    expert_compute, expert_read = _experts(model, device, place, factors, tokens, together=tokens)
+    half = _before(model, tokens, place)
     attended = model.full_layers * np.minimum(half, model.attended_limit) + model.window_layers * np.minimum(
         half, model.window
     )
@@ -126,17 +149,48 @@ def prefill_alone(
     scoring = scoring / (device.flop_per_s_16 * factors.attention_efficiency)
     network = _collectives(model, device, place, factors, own=tokens, tokens=tokens, fixed=0.0)
     products = _either(dense_compute, dense_read) + _either(expert_compute, expert_read)
+    products = (
+        products * _slowdown(place) + _encoding(device, place, factors, tokens) + _from_host(model, device, place)
+    )
     return _either((products + scoring + network) * factors.prefill_scale, prefill_launch(model, factors))
 
 
-def _before(tokens: Values, place: Deployment) -> Values:
-    """Return the tokens that one of those computed attends to on average: what was in memory, and half of them."""
-    return tokens / 2 + tokens * place.prefix_share / (1.0 - place.prefix_share)
+def _before(model: ServedModel, tokens: Values, place: Deployment) -> Values:
+    """Return the tokens that one of those computed attends to on average: what was in memory, and half of them.
+
+    In an encoder it is all of them.
+    """
+    return tokens * (1.0 + model.both_ways) / 2 + tokens * place.prefix_share / (1.0 - place.prefix_share)
 
 
 def prefill_launch(model: ServedModel, factors: Factors) -> Values:
     """Return the seconds that launching the kernels of a step outside of recorded graphs takes."""
     return (model.layers + model.expert_layers) * factors.prefill_layer_s
+
+
+def _slowdown(place: Deployment) -> Array:
+    return np.where(np.asarray(place.adapters) > 0, ADAPTER_SLOWDOWN[1], 1.0)
+
+
+def _adapters(
+    device: ServingDevice, place: Deployment, factors: Factors, *, sequences: Values, tokens: Values
+) -> Array:
+    """Return the seconds in which the adapters of a batch are read, and its tokens multiplied by them."""
+    read = touched_adapters(place, sequences) * place.adapter_weights * 2.0 / place.attention_tp
+    compute = 2.0 * tokens * place.adapter_weights / place.attention_tp * (np.asarray(place.adapters) > 0)
+    computing = np.asarray(compute) / (device.flop_per_s_16 * factors.efficiency_16)
+    return _either(read / _bandwidth(device, factors), np.asarray(computing))
+
+
+def _from_host(model: ServedModel, device: ServingDevice, place: Deployment) -> Values:
+    """Return the seconds in which each accelerator reads its part of the weights that the host's memory keeps."""
+    return place.host_weight_share * weight_bytes(model, place) / (place.gpus * device.host_bytes_per_s)
+
+
+def _encoding(device: ServingDevice, place: Deployment, factors: Factors, tokens: Values) -> Values:
+    """Return the seconds in which one rank encodes the images in its tokens: `2 W` FLOP for each patch, in 16 bits."""
+    flop = 2.0 * place.encoder_weights * place.encoded_share * tokens
+    return flop / (device.flop_per_s_16 * factors.efficiency_16 * place.attention_tp)
 
 
 def _bandwidth(device: ServingDevice, factors: Factors) -> Values:
@@ -170,13 +224,28 @@ def _dense(
 
 
 def _experts(
-    model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors, tokens: Values
+    model: ServedModel, device: ServingDevice, place: Deployment, factors: Factors, tokens: Values, *, together: Values
 ) -> tuple[Values, Values]:
-    """Return compute and reading time of the routed experts, on the fullest rank."""
+    """Return compute and reading time of the routed experts, on the fullest rank.
+
+    An expert multiplies the tokens that come to it; few of them fill no tile of a matrix unit: `m / (m + m_0)` of the
+    rate at `m = T K / E` tokens.
+
+    Args:
+        model: served.
+        device: one of its accelerators.
+        place: layout and formats.
+        factors: calibrated.
+        tokens: whose time is asked for.
+        together: tokens of the steps that carry them, `T`.
+    """
     rate = _rate(device, factors, place.expert_bits) * factors.expert_efficiency
     skew = 1.0 + factors.imbalance * (1.0 - 1.0 / np.maximum(place.expert_parallel, 1.0))
     layers = model.expert_layers
-    compute = 2.0 * tokens * model.experts_per_token * model.expert_weights * layers * skew / (place.gpus * rate)
+    of_one = np.maximum(together, 1.0) * model.experts_per_token / np.maximum(model.experts, 1.0)
+    filled = of_one / (of_one + factors.expert_rows)
+    compute = 2.0 * tokens * model.experts_per_token * model.expert_weights * layers * skew
+    compute = compute / (place.gpus * rate * np.maximum(filled, 1e-6))
     read = touched_experts(model, tokens) * model.expert_weights * place.expert_bytes * layers / place.gpus
     return compute, read * skew / (_bandwidth(device, factors) * factors.expert_bandwidth_share)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
-from clusterwright.sizing.serving.memory import cache_bytes_per_token, cache_copies, largest_batch, weight_bytes
-from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time
+from clusterwright.sizing.serving.memory import cache_bytes_per_token, cache_copies, held_bytes, largest_batch
+from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time, tokens_per_step
 from clusterwright.workload.inference import ServedModel
 
 
@@ -88,7 +88,7 @@ def tabulated(
     each = cache_bytes_per_token(model, cache_bytes=place.cache_bytes)
     each = each * cache_copies(model, attention_tp=place.attention_tp)
     free = place.gpus * (factors.cache_fraction * device.hbm_bytes - factors.reserved_bytes)
-    free = free - weight_bytes(model, place)
+    free = free - held_bytes(model, place)
     pool = max(float(free), 0.0) / max(float(each), 1.0)
     short = replace(place, input_tokens=1.0, output_tokens=0.0)
     fitting = float(largest_batch(model, short, factors, hbm_bytes=device.hbm_bytes))
@@ -99,14 +99,12 @@ def tabulated(
     decode = np.broadcast_to(decode, (most + 1, columns)).copy()
     decode[0, :] = 0.0
     tokens = np.arange(0.0, longest_tokens + 1)
-    share = float(factors.accepted_share)
-    gained = (1.0 - share ** (float(place.draft_tokens) + 1.0)) / (1.0 - share)
     return StepTable(
         decode_s=decode,
         context_tokens=float(contexts[1]),
         carrying_s=float(prefill_alone(model, device, place, factors, tokens=1.0)),
         prefill_s=prefill_time(model, device, place, factors, tokens=tokens),
-        tokens_per_step=gained,
+        tokens_per_step=float(tokens_per_step(place, factors)),
         first_token_s=float(factors.first_token_s),
         most_sequences=most,
         pool_tokens=pool,

@@ -9,7 +9,7 @@ from clusterwright.sizing.columns import Array, Values
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.memory import largest_batch
 from clusterwright.sizing.serving.requests import RequestMix
-from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time
+from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time, tokens_per_step
 from clusterwright.workload.inference import ServedModel
 
 Flags = npt.NDArray[np.bool_]
@@ -65,8 +65,7 @@ def load_of(
         + 2.0 * linear * square * np.mean(new * new_square)
         + square**2 * np.mean(new_square**2)
     )
-    share = factors.accepted_share
-    gained = (1.0 - share ** (np.asarray(place.draft_tokens) + 1.0)) / (1.0 - share)
+    gained = tokens_per_step(place, factors)
     steps = max(mix.outputs.mean - 1.0, 1e-3) / gained
     return WorkerLoad(
         rate=np.asarray(requests_per_s / np.asarray(place.workers)),

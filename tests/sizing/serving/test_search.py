@@ -12,8 +12,10 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.serving.calibration import load_calibration
-from clusterwright.sizing.serving.search import ReplicaLayout, ServingSize, layouts, nodes_of, search
+from clusterwright.sizing.serving.layouts import layouts
+from clusterwright.sizing.serving.search import search
 from clusterwright.sizing.serving.service import LatencyGoals, Lengths, Load, Service
+from clusterwright.sizing.serving.sizes import ReplicaLayout, ServingSize, nodes_of
 from clusterwright.workload.inference import inference_model
 
 _CATALOGUE, _CALIBRATION = load(), load_calibration()
