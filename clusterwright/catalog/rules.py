@@ -10,7 +10,7 @@ from clusterwright import assets
 from clusterwright.errors import ClusterwrightError, InputError
 
 #: Form of an id: letters of the subject and three digits.
-ID = re.compile(r"[A-Z]{3,6}[0-9]{3}")
+ID = re.compile(r"(?:[A-Z]{3,6}|K8S)[0-9]{3}")
 SEVERITIES = ("error", "warning", "check")
 SUBJECTS = ("blueprint", "preflight", "proof")
 _FILE = "rules.csv"

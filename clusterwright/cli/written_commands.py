@@ -177,18 +177,28 @@ def prove(
     *,
     path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="a written folder, or a blueprint")],
     strict: Annotated[bool, typer.Option("--strict", help="of a folder: what is skipped is not proven")] = False,
+    route: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="fabrics that OpenSM routes: compute or p1, p2, …, storage; all by default"),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="for OpenSM in all, for example 30min; what is not routed is unknown"),
+    ] = None,
     set_values: SetValues = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Prove a written folder, or a planned fabric, with real engines.
 
-    A folder: OpenSM routes its fabrics, LibreOffice calculates its workbooks, slurmctld starts with its files, every
-    file is parsed. A blueprint: OpenSM routes its compute fabric.
+    A folder: OpenSM routes its fabrics one by one, LibreOffice calculates its workbooks, slurmctld starts with
+    its files, every file is parsed. A blueprint: OpenSM routes its compute fabric.
     """
     from clusterwright.cli.written.prove import prove_path
 
-    raise typer.Exit(prove_path(path, set_values, as_json=as_json, strict=strict, quiet=quiet))
+    raise typer.Exit(
+        prove_path(path, set_values, as_json=as_json, strict=strict, quiet=quiet, route=route, within=within)
+    )
 
 
 def report(

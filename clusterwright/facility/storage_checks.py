@@ -1,11 +1,13 @@
 """Rules of thumb compared with a storage design: the size of the data set, and what one node can draw."""
 
 from dataclasses import dataclass
+from math import ceil
 
 from clusterwright.catalog.parts.media import media
 from clusterwright.catalog.storage import StorageTier, tier_of
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.counts import Fabric
+from clusterwright.facility.fabric.networks import slots_per_box
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.storage.design import StorageDesign
 
@@ -38,6 +40,48 @@ def judge_tier(design: StorageDesign, *, drives_read_bytes_per_s: float | None) 
     gives = drives_read_bytes_per_s if tier.scope == "node" else design.gives_read_bytes_per_s
     return TierJudgement(
         tier=tier, gives_bytes_per_s=gives, enough=None if gives is None else gives >= tier.read_bytes_per_s
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StorageShare:
+    """What is between hosts and shared storage while all hosts draw at once.
+
+    Attributes:
+        network_bytes_per_s: that the network lets each host have.
+        boxes: that answer hosts; boxes_bytes_per_s: that their ports carry together, None where their rate is unknown.
+        leaves: of the network that all boxes hang on.
+    """
+
+    network_bytes_per_s: float
+    boxes: int
+    boxes_bytes_per_s: float | None
+    leaves: int
+
+
+def storage_share(inventory: Inventory) -> StorageShare:
+    """Return what network and boxes give while all hosts draw.
+
+    Boxes hang on the first leaves of both sides, beside hosts, and stand near them. Worked example: 2 boxes of 4 ports
+    of 200 Gb/s carry 200 GB/s, which is 4.2 GB/s for each of 48 nodes and 16 MB/s for each of 12,288, whatever the
+    network lets them have.
+
+    Args:
+        inventory: with shared storage and its network.
+    """
+    storage, fabric = inventory.storage, inventory.storage_fabric
+    serves_front = storage.front is not None and storage.throughput_box == "front"
+    box, boxes = (storage.front, storage.front_boxes) if serves_front else (storage.data, storage.data_boxes)
+    carried = None
+    if box is not None and box.ports and box.port_bytes_per_s_one_way:
+        carried = boxes * box.ports * box.port_bytes_per_s_one_way
+    slots = storage.boxes * slots_per_box(storage.ports_per_box, inventory.storage_box_family)
+    leaves = 1 if fabric.levels == 1 else min(fabric.leaf, fabric.rails * ceil(slots / fabric.nodes_per_leaf))
+    return StorageShare(
+        network_bytes_per_s=node_draws_bytes_per_s(inventory) / inventory.hosts_per_node,
+        boxes=boxes,
+        boxes_bytes_per_s=carried,
+        leaves=leaves,
     )
 
 

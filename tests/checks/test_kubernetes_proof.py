@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from clusterwright.checks.prove.folder import read_folder
-from clusterwright.checks.prove.kubernetes import prove_kubernetes
+from clusterwright.checks.prove.kubernetes.proof import prove_kubernetes
+from clusterwright.checks.prove.papers import read_papers
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, Documents
 from clusterwright.cli.written import write
 
@@ -38,33 +39,33 @@ def documents(written: Path, tmp_path: Path) -> Documents:
 
 def test_a_written_folder_holds(documents: Documents) -> None:
     """Nothing is found; the facts count hosts, GPUs and jobs."""
-    result = prove_kubernetes(documents)
+    result = prove_kubernetes(read_papers(documents))
     assert result is not None
     assert (result.state, result.findings) == (PROVEN, ())
     hosts = documents.design.inventory.nodes
-    assert result.facts[0] == f"{hosts:,} hosts with unit and rack; a quota of {8 * hosts:,} GPUs"
-    assert result.facts[1] == "2 jobs that fit it"
+    assert result.facts[0] == f"{hosts:,} hosts with unit and rack; a quota of no more than there is"
+    assert result.facts[1].startswith("2 jobs that fit it; ")
 
 
 def test_nothing_to_prove(documents: Documents) -> None:
     """A folder without Kubernetes files has no such part."""
     shutil.rmtree(documents.site / "kubernetes")
-    assert prove_kubernetes(documents) is None
+    assert prove_kubernetes(read_papers(documents)) is None
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected", "words"),
     [
-        ("node-labels.yaml", 'rack: "a01"', 'rack: "b07"', "K8S002", "node001 has su1 b07, planned is su1 a01"),
-        ("node-labels.yaml", '"node001"', '"node009"', "K8S002", "2 hosts differ"),
+        ("node-labels.yaml", 'rack: "a01"', 'rack: "b07"', "K8S002", "rack is b07, expected a01"),
+        ("node-labels.yaml", '"node001"', '"node009"', "K8S002", "the labels of node001 is nothing"),
         ("node-labels.yaml", "labels:", "labels: [", "K8S001", "node-labels.yaml"),
-        ("queues.yaml", f"{GPUS}'", f"{GPUS}'9", "K8S003", "the quota is 9"),
-        ("jobs/train.yaml", "nvidia.com/gpu: '8'", "nvidia.com/gpu: '9'", "K8S004", "with 9 GPUs"),
-        ("jobs/train.yaml", "completions: ", "completions: 9", "K8S004", "asks for 9"),
+        ("queues.yaml", f"{GPUS}'", f"{GPUS}'9", "K8S003", "the quota of nvidia.com/gpu is 9"),
+        ("jobs/train.yaml", "nvidia.com/gpu: '8'", "nvidia.com/gpu: '9'", "K8S004", "gpu is 9, expected at most 8"),
+        ("jobs/train.yaml", "completions: ", "completions: 9", "K8S004", "completions is 9"),
         ("kustomization.yaml", "- queues.yaml", "- https://example.com/queues.yaml", "K8S001", "names https://example.com"),
         ("kustomization.yaml", "- queues.yaml", "- ../racks.csv", "K8S001", "names ../racks.csv"),
         ("kustomization.yaml", "kind: Kustomization", "kind: Kustomization\ngenerators: [a]", "K8S001", "generators"),
-        ("queues.yaml", "kind: ClusterQueue", "sort: ClusterQueue", "K8S001", "KeyError"),
+        ("queues.yaml", "kind: ClusterQueue", "sort: ClusterQueue", "K8S005", "clusterQueue is gpu"),
     ],
 )  # fmt: skip
 def test_faults(documents: Documents, file: str, old: str, new: str, expected: str, words: str) -> None:  # noqa: PLR0917
@@ -73,7 +74,7 @@ def test_faults(documents: Documents, file: str, old: str, new: str, expected: s
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    result = prove_kubernetes(documents)
+    result = prove_kubernetes(read_papers(documents))
     assert result is not None
     assert result.state == NOT_PROVEN
     assert expected in {finding.id for finding in result.findings}
@@ -87,6 +88,6 @@ def test_kustomize_refuses_what_it_cannot_build(documents: Documents) -> None:
     shutil.copy(folder / "namespace.yaml", folder / "again.yaml")
     listed = folder / "kustomization.yaml"
     listed.write_text(listed.read_text() + "- again.yaml\n")
-    result = prove_kubernetes(documents)
+    result = prove_kubernetes(read_papers(documents))
     assert result is not None
     assert "kustomize does not build the folder" in result.findings[0].message

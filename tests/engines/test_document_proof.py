@@ -18,6 +18,7 @@ from clusterwright.checks.prove.files import prove_files
 from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.jobs import slurm
 from clusterwright.checks.prove.jobs.slurm import prove_slurm
+from clusterwright.checks.prove.papers import read_papers
 from clusterwright.checks.prove.proof import prove_site
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
 from clusterwright.checks.prove.site.ethernet import ENGINE as ETHERNET_ENGINE
@@ -89,6 +90,7 @@ def test_a_written_folder_is_proven(documents: Documents, capsys: pytest.Capture
             "addresses",
             "words and keys",
             "Slurm, line by line",
+            "settings",
             "job script",
             "compute fabric",
             "storage network",
@@ -130,7 +132,7 @@ def test_two_swapped_rail_cables_of_one_node(documents: Documents) -> None:
     compute, storage = prove_fabrics(documents)
     assert ids(compute) == {"FAB005", "FAB009"}
     assert storage.state == PROVEN
-    assert ids(prove_cables(documents)) == {"CAB003"}
+    assert ids(prove_cables(read_papers(documents))) == {"CAB003"}
 
 
 @pytest.mark.usefixtures("engines")
@@ -170,9 +172,9 @@ def test_faults_of_the_cable_list(documents: Documents) -> None:
     lines[2] = lines[2].replace(",node001,1/2,", ",node001,1/1,")
     lines[3] = lines[3].replace(",A01,1,node001,", ",A01,2,node001,")
     path.write_text("\n".join(lines[:-1]) + "\n")
-    assert ids(prove_cables(documents)) == {"CAB001", "CAB002", "CAB003", "CAB004"}
+    assert ids(prove_cables(read_papers(documents))) == {"CAB001", "CAB002", "CAB003", "CAB004"}
     path.write_text("cable\n1\n")
-    assert ids(prove_cables(documents)) == {"CAB005"}
+    assert ids(prove_cables(read_papers(documents))) == {"CAB005"}
 
 
 def edit_cell(path: Path, part: str, pattern: str, new: str) -> None:
@@ -195,10 +197,10 @@ def test_a_wrong_cell_of_the_cable_workbook(documents: Documents) -> None:
     titles = [cell.value for cell in sheet[1]]
     sheet.cell(row=2, column=titles.index("laid") + 1, value="2026-12-01")
     book.save(path)
-    assert "CAB013" not in ids(*prove_site(documents))
+    assert "CAB013" not in ids(*prove_site(read_papers(documents)))
     sheet.cell(row=2, column=titles.index("length m") + 1, value=99)
     book.save(path)
-    assert "CAB013" in ids(*prove_site(documents))
+    assert "CAB013" in ids(*prove_site(read_papers(documents)))
 
 
 @pytest.mark.usefixtures("engines")
@@ -236,20 +238,29 @@ def test_a_formula_replaced_by_a_number(documents: Documents) -> None:
         ("slurm.conf", "SelectType=", "SelectTyp=", {"SLM001"}, "SelectTyp"),
         ("slurm.conf", "Gres=gpu:h100:8", "Gres=gpu:h100:4", {"SLM002"}, "is refused"),
         ("slurm.conf", "node[001-036]", "node[001-037]", {"SLM004"}, "node037"),
-        ("slurm.conf", "GresTypes=", "Prolog=/bin/true\nGresTypes=", {"SLM001"}, "Prolog makes the controller run"),
         ("topology.conf", "node[033-036]", "node[033-035]", {"SLM004", "SLM005"}, "leaf switches of [3, 32] nodes"),
     ],
 )
 def test_faults_of_the_slurm_files(  # noqa: PLR0917 - a row of the table
     documents: Documents, file: str, old: str, new: str, expected: set[str], words: str
 ) -> None:
-    """A wrong key, too few GPUs, a node too many, a program to run, a node outside the topology."""
+    """A wrong key, too few GPUs, a node too many, a node outside the topology."""
     change(documents.site / file, old, new, count=2)
     result = prove_slurm(documents)
     assert result is not None
     assert result.state == NOT_PROVEN
     assert expected <= ids(result)
     assert words in " ".join(finding.message for finding in result.findings)
+
+
+@pytest.mark.usefixtures("engines")
+def test_a_program_of_yours_is_not_run(documents: Documents) -> None:
+    """A prolog of the site is no fault and is not started: the part is skipped with the line."""
+    change(documents.site / "slurm.conf", "GresTypes=", "Prolog=/bin/true\nGresTypes=")
+    result = prove_slurm(documents)
+    assert result is not None
+    assert (result.state, result.findings) == (SKIPPED, ())
+    assert "Prolog makes the controller run or read something else" in result.reason
 
 
 @pytest.mark.usefixtures("engines")
@@ -319,13 +330,13 @@ def test_ethernet_is_walked_without_an_engine(of_ethernet: Path, tmp_path: Path)
     shutil.copytree(of_ethernet, tmp_path / "site")
     documents = read_folder(tmp_path / "site")
     assert list(prove_fabrics(documents)) == []
-    walked = {result.part: result for result in prove_site(documents) if result.engine == ETHERNET_ENGINE}
+    walked = {result.part: result for result in prove_site(read_papers(documents)) if result.engine == ETHERNET_ENGINE}
     assert {part: result.state for part, result in walked.items()} == {
         "compute fabric": PROVEN,
         "storage network": PROVEN,
     }
     assert "64 ways of equal cost from every leaf to every other one" in walked["compute fabric"].facts
-    assert prove_cables(documents).state == PROVEN
+    assert prove_cables(read_papers(documents)).state == PROVEN
     path = documents.site / "cables.csv"
     lines = path.read_text().splitlines()
     at = {
@@ -336,6 +347,8 @@ def test_ethernet_is_walked_without_an_engine(of_ethernet: Path, tmp_path: Path)
     lines[at["node001 1/1"]] = ",".join([*one[:7], *other[7:11], *one[11:]])
     lines[at["node001 2/1"]] = ",".join([*other[:7], *one[7:11], *other[11:]])
     path.write_text("\n".join(lines) + "\n")
-    (finding,) = prove_cables(documents).findings
-    assert finding.id == "CAB003"
-    assert "cables.csv and the plan differ in 4 cables" in finding.message
+    result = prove_cables(read_papers(documents))
+    assert ids(result) == {"CAB003"}
+    first = result.findings[0].message
+    assert first.startswith("cables.csv:2: the link is ")
+    assert first.endswith("plan.json joins these ports so")

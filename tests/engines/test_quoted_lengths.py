@@ -9,6 +9,7 @@ import openpyxl
 import pytest
 
 from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.papers import read_papers
 from clusterwright.checks.prove.proof import prove_documents, prove_site
 from clusterwright.checks.prove.records import PROVEN, Result
 from clusterwright.checks.prove.workbooks import prove_workbooks
@@ -62,7 +63,7 @@ def quoted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def found(folder: Path) -> list[Finding]:
     """Return what the relations between the documents say."""
-    return [finding for result in prove_site(read_folder(folder)) for finding in result.findings]
+    return [finding for result in prove_site(read_papers(read_folder(folder))) for finding in result.findings]
 
 
 def workbook_result(folder: Path) -> Result:

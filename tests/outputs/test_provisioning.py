@@ -12,7 +12,7 @@ from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.checks.prove.folder import read_folder
 from clusterwright.checks.prove.papers import read_papers
-from clusterwright.checks.prove.site.provisioning import prove_provisioning
+from clusterwright.checks.prove.site.provisioning import prove_provisioning, prove_tools
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import onprem_files
 from clusterwright.outputs.folder import text
@@ -42,7 +42,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rules(folder: Path) -> list[str | None]:
     """Return what the proof finds."""
-    results = prove_provisioning(read_papers(read_folder(folder)))
+    papers = read_papers(read_folder(folder))
+    results = [result for result in (prove_provisioning(papers), prove_tools(papers)) if result is not None]
     return [finding.id for result in results for finding in result.findings]
 
 

@@ -1,14 +1,15 @@
 """Proof of the two fabric files: OpenSM routes them, and they join what the plan joins."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from clusterwright.checks.prove.fabric.proof import Proof, prove_netlist
+from clusterwright.checks.prove.fabric.proof import Budget, Proof, prove_netlist
 from clusterwright.checks.prove.fabric.reading import named_wires, read_netlist
-from clusterwright.checks.prove.fabric.subnet_manager import expected_seconds, missing_engine
-from clusterwright.checks.prove.records import NOT_PROVEN, Documents, Result, found, judged, skipped
-from clusterwright.errors import ClusterwrightError, Finding
+from clusterwright.checks.prove.fabric.subnet_manager import NotRoutedError, expected_seconds, missing_engine
+from clusterwright.checks.prove.records import NOT_PROVEN, Documents, Result, found, judged, skipped, unknown
+from clusterwright.errors import ClusterwrightError, Finding, InputError
 from clusterwright.facility.cabling.links import (
     Link,
     TreeNames,
@@ -28,9 +29,23 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Routing:
+    """Which fabrics are routed, and in what time.
+
+    Attributes:
+        chosen: names of fabrics, such as `p1` and `storage`; None for all that there are.
+        within_s: for all of them together; None for no limit.
+    """
+
+    chosen: frozenset[str] | None = None
+    within_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Network:
     """One fabric: its file, what the plan says of it, and whose ports send to each other in the shifts."""
 
+    name: str
     part: str
     file: str
     fabric: Fabric
@@ -39,27 +54,57 @@ class _Network:
     kind: str
 
 
-def prove_fabrics(documents: Documents) -> Iterator[Result]:
-    """Yield the proof of the compute fabric and of the storage network, where they are InfiniBand."""
+def prove_fabrics(
+    documents: Documents, routing: Routing | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Iterator[Result]:
+    """Yield the proof of the compute fabric and of the storage network, where they are InfiniBand, one after the other.
+
+    Args:
+        documents: the folder.
+        routing: what is routed, and in what time; everything without a limit if None.
+        progress: called with what is being done.
+
+    Raises:
+        InputError: a fabric was chosen that the folder does not have.
+    """
+    routing, networks = routing or Routing(), _networks(documents)
+    names = [network.name for network in networks]
+    foreign = sorted((routing.chosen or frozenset()) - set(names))
+    if foreign:
+        there = f"the folder has {', '.join(names)}" if names else "the folder has none: its fabrics are Ethernet"
+        raise InputError(f"there is no fabric {foreign[0]} to route", help=there)
+    until = None if routing.within_s is None else time.monotonic() + routing.within_s
+    for number, network in enumerate(networks, start=1):
+        of = f" ({number} of {len(networks)})" if len(networks) > 1 else ""
+        about = f"{network.part}{of}"
+        budget = Budget(until=until, progress=lambda said, about=about: progress(f"{about}: {said}"))  # type: ignore[misc]
+        if not missing_engine() and (routing.chosen is None or network.name in routing.chosen):
+            progress(f"proving {about}{_about(network)}")
+        yield _proven(documents, network, routing, budget)
+
+
+def _networks(documents: Documents) -> list[_Network]:
     inventory = documents.design.inventory
     if inventory.compute_network != INFINIBAND_NETWORK:
-        return
+        return []
+    found_here = []
     for plane in inventory.each_plane():
         several = plane.count > 1
-        yield _proven(
-            documents,
+        found_here.append(
             _Network(
+                name=f"p{plane.number + 1}" if several else "compute",
                 part=f"compute fabric, plane {plane.number + 1}" if several else "compute fabric",
                 file=f"fabric-p{plane.number + 1}.ibnetdiscover" if several else "fabric.ibnetdiscover",
                 fabric=inventory.fabric,
                 names=compute_names(inventory.fabric, plane),
                 links=partial(compute_plane, plane=plane),
                 kind="node",
-            ),
+            )
         )
-    yield _proven(
-        documents,
+    return [
+        *found_here,
         _Network(
+            name="storage",
             part="storage network",
             file="storage.ibnetdiscover",
             fabric=inventory.storage_fabric,
@@ -67,23 +112,19 @@ def prove_fabrics(documents: Documents) -> Iterator[Result]:
             links=storage_network,
             kind="nic",
         ),
-    )
+    ]
 
 
-def fabrics_words(documents: Documents) -> str:
-    """Return what is done and about how long it takes, in minutes from one on."""
-    inventory = documents.design.inventory
-    if inventory.compute_network != INFINIBAND_NETWORK or missing_engine():
-        return "fabrics"
-    planes = inventory.each_plane()
-    ports = inventory.fabric.nodes * inventory.fabric.ports_per_node
-    minutes = len(planes) * expected_seconds(ports) / 60
-    several = f"{len(planes)} planes of " if len(planes) > 1 else ""
-    about = f", about {minutes:.0f} min" if minutes >= 1 else ""
-    return f"fabrics: OpenSM routes {several}{ports:,} ports{about}"
+def _about(network: _Network) -> str:
+    """Return how many ports are routed, and about how long that takes, from a minute on."""
+    ports = network.fabric.nodes * network.fabric.ports_per_node
+    minutes = expected_seconds(ports) / 60
+    return f": {ports:,} ports" + (f", about {minutes:,.0f} min of a processor" if minutes >= 1 else "")
 
 
-def _proven(documents: Documents, network: _Network) -> Result:
+def _proven(  # noqa: PLR0911 - one return for each reason
+    documents: Documents, network: _Network, routing: Routing, budget: Budget
+) -> Result:
     path = documents.site / network.file
     files = (documents.name(path),)
     planned = netlist(links=network.links(documents.design.inventory), radix=network.fabric.radix)
@@ -97,6 +138,11 @@ def _proven(documents: Documents, network: _Network) -> Result:
         if differing:
             return judged(network.part, files, "comparison with the plan", [], differing)
         return skipped(network.part, files, _ENGINE, reason)
+    left_s = budget.left_s()
+    if routing.chosen is not None and network.name not in routing.chosen:
+        return _not_routed(network, files, differing, "it is not among the fabrics that were chosen (--route)")
+    if left_s is not None and left_s <= 0:
+        return _not_routed(network, files, differing, "the time was over before it came (--within)")
     try:
         proof = prove_netlist(
             fabric=network.fabric,
@@ -105,12 +151,22 @@ def _proven(documents: Documents, network: _Network) -> Result:
             ends=None if network.kind == "node" else len(planned.adapters),
             kind=network.kind,
             text=path.read_text(encoding="utf-8"),
+            budget=budget,
         )
+    except NotRoutedError as error:
+        return _not_routed(network, files, differing, f"{error.message}, of what the time for all left it (--within)")
     except ClusterwrightError as error:
         return Result(
             part=network.part, files=files, engine=_ENGINE, state=NOT_PROVEN, findings=(*differing, _said(error))
         )
     return judged(network.part, files, f"{proof.engine} over ibsim", facts(proof), [*differing, *proof.findings])
+
+
+def _not_routed(network: _Network, files: tuple[str, ...], differing: list[Finding], reason: str) -> Result:
+    """Return that nobody knows whether a fabric holds; what its cables alone show is not forgotten."""
+    if differing:
+        return judged(network.part, files, "comparison with the plan", [], differing)
+    return unknown(network.part, files, _ENGINE, f"not routed: {reason}")
 
 
 def _said(error: ClusterwrightError) -> Finding:

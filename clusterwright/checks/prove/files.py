@@ -72,12 +72,12 @@ def _json(path: Path) -> None:
 
 
 def _csv(path: Path) -> None:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
             header = next(reader, [])
             for row in reader:
-                if len(row) != len(header):
+                if row and len(row) != len(header):
                     raise _WrongError(f"{reader.line_num}:1: {len(row)} cells, the header has {len(header)}")
                 cell = next((cell for cell in row if cell.startswith(_FORMULA_STARTS) and not _is_number(cell)), None)
                 if cell is not None:

@@ -1,6 +1,7 @@
 """The tables of a site's documents as they were written, each row with its place, and findings that name it."""
 
 import csv
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,6 +86,14 @@ def absent(id_: str, file: str, what: str, value: object, expected: object, rule
     return found(id_, f"{file}: {what} is {_shown(value)}, expected {_shown(expected)}: {rule}", HELP)
 
 
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def plain(text: str) -> str:
+    """Return the words of Markdown without escapes and with single spaces."""
+    return " ".join(_ESCAPED.sub(r"\1", text).split())
+
+
 def _shown(value: object) -> str:
     if value is None or value == "":
         return "nothing"
@@ -154,8 +163,22 @@ def _read(path: Path, name: str) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.DictReader(stream)
         for cells in reader:
+            if not any(cells.values()):
+                continue  # a spreadsheet's empty line
             # Cells of a row that is too short are None; the proof of all files names such a row.
             yield Row(file=name, line=reader.line_num, cells={key: value or "" for key, value in cells.items() if key})
+
+
+def read_rows(documents: Documents, name: str) -> tuple[Row, ...]:
+    """Return the rows of a table in any folder of the site.
+
+    Raises:
+        CellError: it cannot be read.
+    """
+    try:
+        return tuple(_read(documents.site / name, name))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CellError(f"{name} cannot be read: {error}", help=HELP) from None
 
 
 Rule = Callable[[Papers], Iterator[Finding]]
@@ -169,11 +192,18 @@ def examined(part: str, papers: Papers, files: Sequence[str], rules: Iterable[Ru
             findings += rule(papers)
         except CellError as error:
             findings.append(found("TAB001", error.message, error.help or HELP))
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+            # What nobody foresaw of a file from outside is a finding too; the other rules go on.
+            said = (
+                f"{', '.join(files) or part}: a value cannot be read or counted with: {type(error).__name__}: {error}"
+            )
+            findings.append(found("TAB001", said, HELP))
     unique = list(dict.fromkeys(findings))
-    return judged(part, tuple(files), ENGINE, [] if unique else facts, _summed(unique))
+    return judged(part, tuple(files), ENGINE, [] if unique else facts, summed(unique))
 
 
-def _summed(findings: Sequence[Finding]) -> list[Finding]:
+def summed(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the first findings of every rule one by one, and a count of the others."""
     by_id: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_id[finding.id].append(finding)

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from clusterwright.checks.prove.cables import prove_cables
-from clusterwright.checks.prove.fabrics import fabrics_words, prove_fabrics
+from clusterwright.checks.prove.fabrics import Routing, prove_fabrics
 from clusterwright.checks.prove.files import READERS, prove_files
 from clusterwright.checks.prove.jobs.job import has_job, other_work, prove_job
 from clusterwright.checks.prove.jobs.scheduler import has_slurm, prove_slurm_text
+from clusterwright.checks.prove.jobs.service import prove_service, service_folder
+from clusterwright.checks.prove.jobs.settings import has_settings, prove_settings
 from clusterwright.checks.prove.jobs.slurm import prove_slurm
-from clusterwright.checks.prove.kubernetes import prove_kubernetes
+from clusterwright.checks.prove.kubernetes.proof import prove_kubernetes
+from clusterwright.checks.prove.pages.proof import prove_pages
 from clusterwright.checks.prove.papers import Papers, read_papers
-from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Documents, Result
+from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, UNKNOWN, Documents, Result
 from clusterwright.checks.prove.site.addressing import has_addresses, prove_addresses
 from clusterwright.checks.prove.site.bill import prove_bill
 from clusterwright.checks.prove.site.ethernet import prove_ethernet
@@ -21,9 +24,8 @@ from clusterwright.checks.prove.site.feed_loss import prove_feed_loss
 from clusterwright.checks.prove.site.feeds import prove_feeds
 from clusterwright.checks.prove.site.netbox import prove_netbox
 from clusterwright.checks.prove.site.networks import prove_networks
-from clusterwright.checks.prove.site.pages import prove_pages
 from clusterwright.checks.prove.site.places import prove_places
-from clusterwright.checks.prove.site.provisioning import has_provisioning, prove_provisioning
+from clusterwright.checks.prove.site.provisioning import has_provisioning, prove_provisioning, prove_tools
 from clusterwright.checks.prove.site.vocabulary import prove_vocabulary
 from clusterwright.checks.prove.site.wiring import prove_wiring
 from clusterwright.checks.prove.workbooks import prove_workbooks
@@ -34,34 +36,46 @@ PAGE = "proof.md"
 Progress = Callable[[str], None]
 
 
-def prove_documents(documents: Documents, *, progress: Progress = lambda _: None) -> tuple[Result, ...]:
+def prove_documents(
+    documents: Documents, *, routing: Routing | None = None, progress: Progress = lambda _: None
+) -> tuple[Result, ...]:
     """Return every part of the proof; what needs a program that is not installed is skipped with the reason.
 
     Args:
         documents: the folder.
+        routing: which fabrics OpenSM routes, and in what time; all of them, without a limit, if None.
         progress: called with what is being done.
+
+    Raises:
+        InputError: a fabric was chosen that the folder does not have.
     """
+    papers = read_papers(documents)
     results: list[Result] = []
     for what, part in _PARTS:
-        progress(f"proving {fabrics_words(documents) if part is prove_fabrics else what}")
+        progress(f"proving {what}")
         started = time.monotonic()
-        for result in part(documents):
+        proven = prove_fabrics(documents, routing, progress) if part is _routed else part(papers)
+        for result in proven:
             now = time.monotonic()
             results.append(replace(result, seconds=round(now - started, 1)))
             started = now
     return tuple(results)
 
 
-def _scheduler(documents: Documents) -> Iterator[Result]:
-    """Prove the files of the scheduler that the folder has."""
-    for result in (prove_slurm(documents), prove_kubernetes(documents)):
+def _routed(papers: Papers) -> Iterator[Result]:
+    """Prove the fabrics that a subnet manager routes."""
+    return prove_fabrics(papers.documents)
+
+
+def _scheduler(papers: Papers) -> Iterator[Result]:
+    """Prove the files of the scheduler, and of machines before it, that the folder has."""
+    for result in (prove_slurm(papers.documents), prove_kubernetes(papers), prove_tools(papers)):
         if result is not None:
             yield result
 
 
-def prove_site(documents: Documents) -> Iterator[Result]:
+def prove_site(papers: Papers) -> Iterator[Result]:
     """Yield what holds between the documents of a folder; no program has to be installed for it."""
-    papers = read_papers(documents)
     for prove in (
         prove_places,
         prove_wiring,
@@ -79,10 +93,14 @@ def prove_site(documents: Documents) -> Iterator[Result]:
     yield from _ethernet(papers)
     if has_slurm(papers):
         yield prove_slurm_text(papers)
+    if has_settings(papers):
+        yield prove_settings(papers)
     if has_job(papers):
         yield prove_job(papers)
+    if service_folder(papers):
+        yield prove_service(papers)
     if has_provisioning(papers):
-        yield from prove_provisioning(papers)
+        yield prove_provisioning(papers)
     other = other_work(papers)
     if other is not None:
         yield other
@@ -107,19 +125,20 @@ def _ethernet(papers: Papers) -> Iterator[Result]:
     yield prove_ethernet(papers, "storage network", "storage", inventory.storage_fabric, ends=len(planned))
 
 
-_PARTS: Sequence[tuple[str, Callable[[Documents], Iterator[Result]]]] = (
-    ("that files are well-formed", lambda documents: iter((prove_files(documents),))),
-    ("cables", lambda documents: iter((prove_cables(documents),))),
+_PARTS: Sequence[tuple[str, Callable[[Papers], Iterator[Result]]]] = (
+    ("that files are well-formed", lambda papers: iter((prove_files(papers.documents),))),
+    ("cables", lambda papers: iter((prove_cables(papers),))),
     ("relations between the documents", prove_site),
-    ("fabrics", prove_fabrics),
-    ("workbooks", prove_workbooks),
+    ("fabrics", _routed),
+    ("workbooks", lambda papers: prove_workbooks(papers.documents)),
     ("the scheduler's files", _scheduler),
 )
 
 
 def verdict(results: Sequence[Result]) -> str:
-    """Return `not proven` if a part is; else `proven`, even where parts were skipped."""
-    return NOT_PROVEN if any(result.state == NOT_PROVEN for result in results) else PROVEN
+    """Return `not proven` if a part is, `unknown` if one is; else `proven`, even where parts were skipped."""
+    states = {result.state for result in results}
+    return next((state for state in (NOT_PROVEN, UNKNOWN) if state in states), PROVEN)
 
 
 def digest(documents: Documents) -> str:
@@ -136,10 +155,12 @@ def digest(documents: Documents) -> str:
 def page(documents: Documents, results: Sequence[Result]) -> str:
     """Return the page of the documents that says what was proved of them, by which program, and what was not."""
     skipped = [result for result in results if result.state == SKIPPED]
+    unknown = [result for result in results if result.state == UNKNOWN]
     lines = [
         f"# Proof of the documents of {documents.plan.name}",
         "",
         f"**{verdict(results).capitalize()}**"
+        + (f"; {len(unknown)} of {len(results)} parts were not looked at to their end" if unknown else "")
         + (f"; {len(skipped)} of {len(results)} parts were skipped" if skipped else "")
         + ". Written by `clusterwright prove`; run it again after any change.",
         "",

@@ -7,7 +7,7 @@ from clusterwright.errors import Finding
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.plan.record import Option, Plan
 
-PROVEN, NOT_PROVEN, SKIPPED = "proven", "not proven", "skipped"
+PROVEN, NOT_PROVEN, SKIPPED, UNKNOWN = "proven", "not proven", "skipped", "unknown"
 PLAN = "plan.json"
 
 
@@ -38,7 +38,8 @@ class Result:
     Attributes:
         part: what was looked at, such as `compute fabric`; files: by path within the folder.
         engine: the program that read the files, with its version where it tells one.
-        state: `proven`, `not proven` or `skipped`; reason: why it was skipped.
+        state: `proven`, `not proven`, `skipped` for want of a program or of files, or `unknown`: it could be looked at,
+            and was not, or not to its end; reason: why it was skipped or is unknown.
         facts: what was found, in words with numbers.
         findings: what does not hold.
         seconds: that it took.
@@ -74,3 +75,8 @@ def judged(part: str, files: tuple[str, ...], engine: str, facts: list[str], fin
 def skipped(part: str, files: tuple[str, ...], engine: str, reason: str) -> Result:
     """Return the result of a part that could not be looked at."""
     return Result(part=part, files=files, engine=engine, state=SKIPPED, reason=reason)
+
+
+def unknown(part: str, files: tuple[str, ...], engine: str, reason: str) -> Result:
+    """Return the result of a part that was not looked at to its end: neither proven nor not."""
+    return Result(part=part, files=files, engine=engine, state=UNKNOWN, reason=reason)

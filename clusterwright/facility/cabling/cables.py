@@ -198,7 +198,10 @@ def _media(links: list[Link], runs: list[float], cages: Cages) -> list[Medium]:
     for link, run, root in zip(links, runs, sets, strict=True):
         longest[root] = max(longest[root], run)
         if members[root] <= 2:  # noqa: PLR2004 - only pairs can share a cable
-            ends[root].update(((link.a.device, link.a.port // 2), (link.b.device, link.b.port // 2)))
+            # Ports that stand alone, such as those of storage boxes, are cages of their own.
+            ends[root].update(
+                (end.device, end.port // 2 if cages.of(end, link.network) > 1 else end.port) for end in (link.a, link.b)
+            )
     return [
         _medium(link, longest[root], pair=members[root] == 2 and len(ends[root]) == 2)  # noqa: PLR2004 - as above
         for link, root in zip(links, sets, strict=True)

@@ -10,7 +10,7 @@ from clusterwright.facility.storage.boxes import BoxRule, StorageBox
 from clusterwright.facility.storage.demand import level_bytes_per_s
 from clusterwright.facility.storage.design import StorageDesign
 from clusterwright.facility.storage.lustre import WIDEST_STRIPE, LustreTargets
-from clusterwright.facility.storage_checks import NODE_BYTES_PER_S, node_draws_bytes_per_s
+from clusterwright.facility.storage_checks import NODE_BYTES_PER_S, storage_share
 from clusterwright.outputs.markdown import cell
 from clusterwright.outputs.onprem.storage_advice import cache_lines, tier_lines
 from clusterwright.units import percent
@@ -186,17 +186,30 @@ def _given(box: StorageBox) -> list[str]:
 
 def _network(design: OnPremDesign) -> list[str]:
     inventory, storage = design.inventory, design.inventory.storage
-    draws = node_draws_bytes_per_s(inventory)
-    verdict = "as much as" if draws >= NODE_BYTES_PER_S else "LESS than"
+    # A rack that comes whole is many hosts, each with ports of its own.
+    hosts, share = len(inventory.hosts()), storage_share(inventory)
+    who, each = ("nodes", "node") if inventory.hosts_per_node == 1 else ("compute trays", "tray")
+    verdict = "as much as" if share.network_bytes_per_s >= NODE_BYTES_PER_S else "LESS than"
     ports = storage.boxes * storage.ports_per_box
-    return [
+    lines = [
         (
-            f"{ports:,} ports of {storage.boxes:,} boxes and {inventory.nodes * inventory.storage_ports:,} of "
-            f"{inventory.nodes:,} nodes meet in {inventory.storage_fabric.switches} {inventory.storage_switch}; "
-            f"{design.cables['storage']:,} cables, each in `cables.csv`. While all nodes draw, each can have "
-            f"{_rate(draws)}: {verdict} the {_rate(NODE_BYTES_PER_S)} that NVIDIA's reference architectures ask for."
-        ),
+            f"{ports:,} ports of {storage.boxes:,} boxes and {hosts * inventory.storage_ports:,} of "
+            f"{hosts:,} {who} meet in {inventory.storage_fabric.switches} {inventory.storage_switch}; "
+            f"{design.cables['storage']:,} cables, each in `cables.csv`. While all {who} draw, the network lets each "
+            f"have {_rate(share.network_bytes_per_s)}: {verdict} the {_rate(NODE_BYTES_PER_S)} that NVIDIA's reference "
+            "architectures ask of it."
+        )
     ]
+    if share.boxes_bytes_per_s is not None:
+        lines += [
+            "",
+            (
+                f"{share.boxes:,} {'box answers' if share.boxes == 1 else 'boxes answer'} them, through ports of "
+                f"{_rate(share.boxes_bytes_per_s)} together: {_rate(share.boxes_bytes_per_s / hosts)} for each {each} "
+                f"while all draw. All boxes hang on {share.leaves:,} of {inventory.storage_fabric.leaf:,} leaves."
+            ),
+        ]
+    return lines
 
 
 def _lustre(targets: LustreTargets | None) -> list[str]:

@@ -8,7 +8,7 @@ from clusterwright.catalog.records import Catalogue, Model
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import ADAPTERS, adapters, fabric_of, hosts_per_node
 from clusterwright.outputs.launch.example_job import pod_of
-from clusterwright.outputs.launch.fabric import container_mounts, settings_for, shell_lines
+from clusterwright.outputs.launch.fabric import Setting, container_mounts, settings_for, shell_lines
 from clusterwright.outputs.launch.software import image_words
 from clusterwright.outputs.templates import render
 from clusterwright.outputs.training.job_settings import (
@@ -159,10 +159,7 @@ def _variable(group: ArgumentGroup) -> str:
 def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue: Catalogue, *, gres_type: str) -> str:
     fewest, most, allocated = nodes_of_job(option)
     fabric = fabric_of(option, catalogue)
-    rows = settings_for(fabric=fabric, target=option.target, instance=option.instance)
-    if allocated == 1:
-        # GPUs of one node talk over its links: the job does not need the fabric, and starts without it.
-        rows = tuple(row for row in rows if row.name != _TRANSPORT)
+    rows = _settings(option, catalogue)
     steps = milestone_steps(option)
     return render(
         "launch",
@@ -196,6 +193,15 @@ def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue:
         gpus_per_node=option.gpus_per_node // hosts_per_node(option),
         max_restarts=max_restarts(option),
     )
+
+
+def _settings(option: TrainingOption, catalogue: Catalogue) -> tuple[Setting, ...]:
+    """Return what the job sets for its fabric."""
+    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
+    if nodes_of_job(option)[2] > 1:
+        return rows
+    # GPUs of one node talk over its links: the job does not need the fabric, and starts without it.
+    return tuple(row for row in rows if row.name != _TRANSPORT)
 
 
 def _node_words(option: TrainingOption) -> str:
@@ -262,7 +268,7 @@ def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *,
             f"({failures.checkpoint_interval_s / 60:.0f} min), {saved}; {retention_text(option)}"
             + (" Not in the arguments: the model's sliding window of attention." if model.sliding_window else "")
         ),
-        settings=settings_for(fabric=fabric, target=option.target, instance=option.instance),
+        settings=_settings(option, catalogue),
     )
 
 

@@ -10,6 +10,7 @@ from clusterwright import assets
 from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.files import prove_files
 from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.papers import read_papers
 from clusterwright.checks.prove.proof import prove_site
 from clusterwright.cli.written import write
 from clusterwright.errors import Finding
@@ -44,7 +45,8 @@ def write_site(site: str, folder: Path) -> Path:
 def findings(folder: Path) -> list[Finding]:
     """Return what the parts find that need no engine."""
     documents = read_folder(folder)
-    results = [prove_files(documents), prove_cables(documents), *prove_site(documents)]
+    papers = read_papers(documents)
+    results = [prove_files(documents), prove_cables(papers), *prove_site(papers)]
     return [finding for result in results for finding in result.findings]
 
 

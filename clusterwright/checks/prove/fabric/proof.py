@@ -1,6 +1,7 @@
 """What has to hold of the subnet manager's tables for a planned fabric, and what was measured of it."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
@@ -15,6 +16,22 @@ from clusterwright.facility.fabric.counts import Fabric
 
 #: Shifts (node i sends to node i + s on its own rail) that are walked, beside those by whole units.
 _SHIFTS = (1, 2, 3, 5, 7, 11, 13, 17, 31)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """Time that several fabrics have together.
+
+    Attributes:
+        until: of the monotonic clock in s, None for no end; progress: called with what is being done.
+    """
+
+    until: float | None = None
+    progress: Callable[[str], None] = lambda _: None
+
+    def left_s(self) -> float | None:
+        """Return what is left in s, None where there is no end."""
+        return None if self.until is None else max(0.0, self.until - time.monotonic())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +65,7 @@ class Proof:
     findings: tuple[Finding, ...]
 
 
-def prove(*, fabric: Fabric, links: list[Link], names: TreeNames) -> Proof:
+def prove(*, fabric: Fabric, links: list[Link], names: TreeNames, budget: Budget | None = None) -> Proof:
     """Route a planned compute fabric with OpenSM and check every entry of its tables.
 
     OpenSM accepts fabrics with swapped and missing cables without a word, so the assertions here are the proof:
@@ -61,11 +78,12 @@ def prove(*, fabric: Fabric, links: list[Link], names: TreeNames) -> Proof:
         fabric: the plan in counts.
         links: of the compute network.
         names: of its switches.
+        budget: time that OpenSM has, and what is called while it goes on.
 
     Raises:
-        ClusterwrightError: an engine is missing or fails.
+        NotRoutedError: the time is over; ClusterwrightError: an engine is missing or fails.
     """
-    return prove_netlist(fabric=fabric, plan=netlist(links=links, radix=fabric.radix), names=names)
+    return prove_netlist(fabric=fabric, plan=netlist(links=links, radix=fabric.radix), names=names, budget=budget)
 
 
 def prove_netlist(
@@ -76,6 +94,7 @@ def prove_netlist(
     ends: int | None = None,
     kind: str = "node",
     text: str | None = None,
+    budget: Budget | None = None,
 ) -> Proof:
     """Route a fabric that was read from a file, as `prove` does with a planned one.
 
@@ -86,15 +105,18 @@ def prove_netlist(
         ends: ports that hang on leaves, where the tree has slots that stay empty; None if the counts say it.
         kind: of the ends that send to each other in the shifts.
         text: of the file that the fabric was read from, for the simulator to read itself.
+        budget: as for `prove`.
 
     Raises:
-        ClusterwrightError: an engine is missing or fails.
+        NotRoutedError: the time is over; ClusterwrightError: an engine is missing or fails.
     """
+    budget = budget or Budget()
     planned = fabric.nodes * fabric.ports_per_node + fabric.management_ports if ends is None else ends
     full = planned == fabric.nodes * fabric.ports_per_node and _is_full(fabric)
     top = names.core if fabric.core else names.spine
     tops = {top(index) for index in range(fabric.core or fabric.spine)}
-    routes = route(plan, [switch.guid for switch in plan.switches if switch.name in tops], text=text)
+    roots = [switch.guid for switch in plan.switches if switch.name in tops]
+    routes = route(plan, roots, text=text, within_s=budget.left_s(), progress=budget.progress)
     net = wiring(plan, routes)
     leaves = np.unique(net.home[net.home >= 0])
     walks = [walk(net, int(leaf)) for leaf in leaves]

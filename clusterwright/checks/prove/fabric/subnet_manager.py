@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,9 @@ PROGRAMS = ("ibsim", "opensm")
 _PRELOADED = "umad2sim/libumad2sim.so"
 _SIMULATOR_LOG = "ibsim.log"
 _START_S = 120.0
-_ROUTE_S = 1800.0
+#: How often a long run says that it goes on.
+_BEAT_S = 60.0
+_POLL_S = 0.1
 #: What simulator and OpenSM took for a number of ports.
 _SECONDS, _PORTS = 20.0, 8_192
 _HEAD = b"Unicast lids ["
@@ -82,16 +84,30 @@ def missing_engine() -> str:
     return f"not installed: {', '.join(absent)} (Debian packages opensm, ibsim-utils, libumad2sim0)"
 
 
-def route(netlist: Netlist, roots: Sequence[int], *, text: str | None = None) -> Routes:
+class NotRoutedError(ClusterwrightError):
+    """OpenSM did not finish within the time that it was given, which says nothing about the fabric."""
+
+
+def route(
+    netlist: Netlist,
+    roots: Sequence[int],
+    *,
+    text: str | None = None,
+    within_s: float | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Routes:
     """Start the fabric in the simulator, let OpenSM route it once, and read its tables.
 
     Args:
         netlist: the fabric.
         roots: node GUIDs of the top switches; none for a single switch.
         text: of the same fabric, if there is a file of it; written by the netlist if None.
+        within_s: time that OpenSM has; None for no limit.
+        progress: called every minute with how long it has been going on.
 
     Raises:
-        InputError: more ports than LIDs; ClusterwrightError: an engine is missing or did not finish.
+        InputError: more ports than LIDs.
+        NotRoutedError: the time is over; ClusterwrightError: an engine is missing or failed.
     """
     reason = missing_engine()
     if reason:
@@ -111,7 +127,7 @@ def route(netlist: Netlist, roots: Sequence[int], *, text: str | None = None) ->
         with _simulate(folder, netlist) as simulator:
             try:
                 _wait_until_ready(simulator, folder / _SIMULATOR_LOG)
-                version, messages = _route_once(folder, as_tree=bool(roots))
+                version, messages = _route_once(folder, as_tree=bool(roots), within_s=within_s, progress=progress)
             finally:
                 simulator.kill()
         seconds = time.monotonic() - started
@@ -171,7 +187,9 @@ def _wait_until_ready(simulator: subprocess.Popen[bytes], log: Path) -> None:
         time.sleep(0.05)
 
 
-def _route_once(folder: Path, *, as_tree: bool) -> tuple[str, tuple[str, ...]]:
+def _route_once(
+    folder: Path, *, as_tree: bool, within_s: float | None, progress: Callable[[str], None]
+) -> tuple[str, tuple[str, ...]]:
     arguments = [
         "-o",
         "-e",
@@ -189,27 +207,52 @@ def _route_once(folder: Path, *, as_tree: bool) -> tuple[str, tuple[str, ...]]:
     # One switch alone is no tree.
     engine = ["-R", "ftree", "-a", "roots", "-u", "nodes"] if as_tree else ["-R", "minhop"]
     command = [str(_program("opensm")), *arguments, *engine]
-    try:
-        done = subprocess.run(  # noqa: S603 - as above
+    with (folder / "opensm.out").open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - as above
             command,
             cwd=folder,
             env={**_environment(folder), "LD_PRELOAD": str(_library())},
-            capture_output=True,
-            text=True,
-            timeout=_ROUTE_S,
-            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
-    except subprocess.TimeoutExpired:
-        raise ClusterwrightError(f"OpenSM did not route the fabric within {_ROUTE_S / 60:.0f} min") from None
+        try:
+            returned = _waited(process, within_s, progress)
+        finally:
+            process.kill()
+            process.wait()
+    said = (folder / "opensm.out").read_text(errors="replace")
     log = folder / "opensm.log"
     text = log.read_text(errors="replace") if log.exists() else ""
-    if done.returncode != 0 or "SUBNET UP" not in text:
-        raise ClusterwrightError("OpenSM did not bring the subnet up", help=_last_lines(log) or done.stderr[-500:])
-    version = re.search(r"OpenSM (\S+)", done.stdout)
+    if returned != 0 or "SUBNET UP" not in text:
+        raise ClusterwrightError("OpenSM did not bring the subnet up", help=_last_lines(log) or said[-500:])
+    version = re.search(r"OpenSM (\S+)", said)
     wrong = [line.split("->", 1)[-1].strip() for line in text.splitlines() if " ERR " in line]
     if as_tree and "ftree tables configured" not in text:
         wrong.append("the fat-tree routing engine refused the fabric; OpenSM fell back to another one")
     return version.group(1) if version else "unknown", tuple(dict.fromkeys(wrong))
+
+
+def _waited(process: subprocess.Popen[bytes], within_s: float | None, progress: Callable[[str], None]) -> int:
+    """Return how the program ended; say every minute that it goes on.
+
+    Raises:
+        NotRoutedError: the time is over.
+    """
+    started = said = time.monotonic()
+    while process.poll() is None:
+        now = time.monotonic()
+        if within_s is not None and now - started > within_s:
+            raise NotRoutedError(f"OpenSM did not route the fabric within {_minutes(within_s)}")
+        if now - said > _BEAT_S:
+            said = now
+            progress(f"OpenSM has been routing for {_minutes(now - started)}")
+        time.sleep(_POLL_S)
+    return process.returncode
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:,.0f} min" if seconds >= _BEAT_S else f"{seconds:,.0f} s"
 
 
 def _last_lines(log: Path) -> str:

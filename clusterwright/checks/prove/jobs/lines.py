@@ -8,6 +8,8 @@ from clusterwright.checks.prove.papers import CellError, Papers
 
 SLURM, GRES, TOPOLOGY, CGROUP = "slurm.conf", "gres.conf", "topology.conf", "cgroup.conf"
 ACCOUNTING = "slurmdbd.conf"
+#: No cluster has more hosts.
+_MOST_HOSTS = 1_000_000
 _PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S+)")
 
 
@@ -27,12 +29,31 @@ class Line:
 def lines_of(papers: Papers, file: str) -> list[Line]:
     """Return the lines of one of Slurm's files that say something."""
     found_lines = []
-    for number, text in enumerate(papers.text(file).splitlines(), start=1):
+    for number, text in logical_lines(papers.text(file)):
         said = text.split("#", 1)[0].strip()
         if said:
             pairs = {key.lower(): value.strip('"') for key, value in _PAIR.findall(said)}
             found_lines.append(Line(file=file, number=number, values=pairs))
     return found_lines
+
+
+def logical_lines(text: str) -> list[tuple[int, str]]:
+    r"""Return number and text of every line, those that a backslash at the end continues joined to the first.
+
+    >>> logical_lines("A=1 \\\n  B=2\nC=3")
+    [(1, 'A=1   B=2'), (3, 'C=3')]
+    """
+    found: list[tuple[int, str]] = []
+    going_on = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        said = line.removesuffix("\\")
+        if going_on:
+            first, before = found.pop()
+            found.append((first, before + said))
+        else:
+            found.append((number, said))
+        going_on = said != line
+    return found
 
 
 def hosts_of(expression: str) -> list[str]:
@@ -57,7 +78,7 @@ def hosts_of(expression: str) -> list[str]:
             if ends is None:
                 raise CellError(f"{expression!r} is no list of hosts")
             first, last = int(ends[1]), int(ends[2] or ends[1])
-            if last - first > 1_000_000:  # noqa: PLR2004 - no cluster has more
-                raise CellError(f"{expression!r} names more than a million hosts")
+            if last - first + len(names) > _MOST_HOSTS:
+                raise CellError(f"{expression[:80]!r} names more than a million hosts")
             names += [f"{form[1]}{number:0{len(ends[1])}d}" for number in range(first, last + 1)]
     return names

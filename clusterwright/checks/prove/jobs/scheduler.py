@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clusterwright.checks.prove.jobs import blocks
 from clusterwright.checks.prove.jobs.lines import ACCOUNTING, CGROUP, GRES, SLURM, TOPOLOGY, Line, hosts_of, lines_of
@@ -507,21 +507,31 @@ def _gres_hosts(papers: Papers) -> Iterator[Finding]:
 
 
 def _gres_cores(papers: Papers) -> Iterator[Finding]:
-    """Every core goes with some GPU, and GPUs of one line with the cores of their own socket."""
+    """GPUs go with the cores of their own socket: in order, in equal shares, as the files of devices are numbered."""
     inventory = papers.documents.design.inventory
     system, each = papers.catalogue.systems[inventory.system], inventory.hosts_per_node
     if not system.cpu_sockets or not system.cpu_cores_per_socket:
         return
-    count = system.cpu_sockets // each * system.cpu_cores_per_socket
+    sockets, gpus = system.cpu_sockets // each, system.gpus // each
+    count = sockets * system.cpu_cores_per_socket
+    shares = sockets if gpus % sockets == 0 else 1
+    files = _by_host(papers, "File")
     for host, lines in _by_host(papers, "Cores").items():
-        given = [line for line in lines if line]
-        every = [core for line in given for core in line]
-        alike = len({len(line) for line in given}) <= 1
-        once = len(every) == len(set(every)) or all(len(line) == count for line in given)
-        if given and not (set(every) == set(range(count)) and alike and once and len(given) == len(lines)):
-            said = "; ".join(f"{min(line)} to {max(line)}" for line in given)
-            rule = "Cores counts cores, not threads, and each goes with the GPUs of its socket"
-            yield absent("SLM012", GRES, f"the cores of {host}", said, f"0 to {count - 1}, in equal shares", rule)
+        for devices, cores in zip(files.get(host, []), lines, strict=False):
+            own = {number * shares // gpus for number in devices}
+            wanted = [core for core in range(count) if core * shares // count in own]
+            if (cores or any(lines)) and sorted(cores) != wanted:
+                rule = "Cores counts cores, not threads, and GPUs go with those of their socket"
+                what = f"the cores of {host}'s GPUs {_span(devices)}"
+                yield absent("SLM012", GRES, what, _span(cores), _span(wanted), rule)
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """Return whole numbers in words, such as `0 to 55`."""
+    if not numbers:
+        return "nothing"
+    whole = sorted(numbers) == list(range(min(numbers), max(numbers) + 1))
+    return f"{min(numbers)} to {max(numbers)}" if whole else ", ".join(map(str, sorted(numbers)))
 
 
 def _switch_lines(papers: Papers) -> list[Line]:

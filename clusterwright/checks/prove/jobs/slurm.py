@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterwright.blueprint.rules.node_software import Software, slice_partition
+from clusterwright.checks.prove.jobs.lines import logical_lines
 from clusterwright.checks.prove.records import Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding, InputError
 from clusterwright.facility.fabric.hop_groups import hop_groups
@@ -31,7 +32,10 @@ HARMLESS = re.compile(
 )
 _SUSPICIOUS = re.compile(r"warning|error|fatal|resetting", re.IGNORECASE)
 #: Settings that make the controller run programs or read other files: none of ours, so a proof does not start them.
-_RUNS = re.compile(r"^\s*(\w*(?:Prolog|Epilog|Program)\w*|Include|PluginDir|JobSubmitPlugins)\s*[= ]", re.IGNORECASE)
+_RUNS = re.compile(
+    r"^\s*((?!\w*(?:Flags|Timeout)\b)\w*(?:Prolog|Epilog|Program)\w*|Include|PluginDir|JobSubmitPlugins)\s*[= ]",
+    re.IGNORECASE,
+)
 #: Ours, which the nodes run and no controller: the proof leaves them out.
 _ON_NODES = re.compile(
     r"^(?:(?:Prolog|Epilog|HealthCheckProgram)=/opt/gpu-cluster/[a-z_]+\.sh|PrologFlags=Alloc,Contain"
@@ -42,6 +46,12 @@ _ON_NODES = re.compile(
 #: First release whose topology.conf has the sizes of blocks.
 _BLOCKS = (24, 5)
 _HELP = "write the folder again, or carry the change into the blueprint"
+#: Keys of Slurm's files are written in any case.
+_LINES = re.MULTILINE | re.IGNORECASE
+
+
+class ForeignProgramError(InputError):
+    """A file names a program that is not Slurm's own, which a proof does not start."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,24 +98,27 @@ def proof_variant(text: str, folder: Path, port: int) -> str:
         port: on loopback.
 
     Raises:
-        InputError: a line that has to be replaced is not there once, or one would run a program.
+        ForeignProgramError: a line would run a program or read another file.
+        InputError: a line that has to be replaced is not there once.
     """
     import pwd  # noqa: PLC0415 - only where slurmctld can run
 
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines = logical_lines(text)
+    for number, line in lines:
         if _RUNS.match(line) and not _ON_NODES.match(f"{line}\n"):
-            raise InputError(
-                f"slurm.conf:{number}:1: {line.split('=')[0].strip()} makes the controller run or read something else",
+            key = line.split("=")[0].strip()
+            raise ForeignProgramError(
+                f"slurm.conf:{number}:1: {key} makes the controller run or read something else",
                 help="the proof starts nothing but slurmctld; try this line on a test cluster",
             )
-    text = _ON_NODES.sub("", text)
+    text = _ON_NODES.sub("", "".join(f"{line}\n" for _, line in lines))
     # A proof has one controller: of several the first stands for all.
-    controllers = [line for line in text.splitlines() if line.startswith("SlurmctldHost=")]
+    controllers = [line for line in text.splitlines() if line.lower().startswith("slurmctldhost=")]
     for backup in controllers[1:]:
         text = text.replace(f"{backup}\n", "", 1)
     # A database is none of the proof's: slurm.conf names its daemon, which is on another server.
     # Fair shares and QOS are kept in that database, too.
-    text = re.sub(r"^(AccountingStorage|JobAcctGather|Priority|Preempt)\w+=.*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(AccountingStorage|JobAcctGather|Priority|Preempt)\w+=.*\n", "", text, flags=_LINES)
     # Weights of a bill name what the database keeps, and without it they are fatal.
     text = re.sub(r' TRESBillingWeights="[^"\n]*"', "", text)
     changes = {
@@ -121,11 +134,11 @@ def proof_variant(text: str, folder: Path, port: int) -> str:
         "TaskPlugin": "task/none",
     }
     for key, value in changes.items():
-        text, count = re.subn(rf"^{key}=.*$", f"{key}={value}", text, flags=re.MULTILINE)
+        text, count = re.subn(rf"^{key}=.*$", f"{key}={value}", text, flags=_LINES)
         if count != 1:
             raise InputError(f"slurm.conf has {key} {count} times; the proof replaces it once", help=_HELP)
     # Nodes in the cloud state are taken for usable without a slurmd.
-    text = re.sub(r"State=UNKNOWN$", "State=CLOUD", text, flags=re.MULTILINE)
+    text = re.sub(r"State=UNKNOWN$", "State=CLOUD", text, flags=_LINES)
     # Both are needed: NoInAddrAny alone leaves slurmctld open to every interface.
     loopback = "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny"
     return "\n".join(
@@ -151,7 +164,8 @@ def running(texts: Mapping[str, str], folder: Path, *, path: str = _PATH, plugin
         plugins: folder of the plugins of another Slurm than the machine's own; empty for that one.
 
     Raises:
-        InputError: see `proof_variant`; ClusterwrightError: it did not start, with the end of its log.
+        ForeignProgramError, InputError: see `proof_variant`.
+        ClusterwrightError: it did not start, with the end of its log.
     """
     program = shutil.which("slurmctld", path=path)
     if program is None:
@@ -182,7 +196,7 @@ def running(texts: Mapping[str, str], folder: Path, *, path: str = _PATH, plugin
         process.communicate(timeout=20)
 
 
-def prove_slurm(documents: Documents) -> Result | None:
+def prove_slurm(documents: Documents) -> Result | None:  # noqa: PLR0911 - one return for each reason
     """Return what holds of a folder's Slurm files; None where it has none."""
     paths = [documents.site / name for name in FILES]
     files = tuple(documents.name(path) for path in paths)
@@ -198,6 +212,8 @@ def prove_slurm(documents: Documents) -> Result | None:
         with tempfile.TemporaryDirectory(prefix="slurm-") as name, running(texts, Path(name)) as controller:
             version = " ".join(controller.run("scontrol", "--version").stdout.split()) or "slurmctld"
             findings = list(_asked(documents, controller))
+    except ForeignProgramError as error:
+        return skipped(PART, files, "slurmctld", f"{error.message}: {error.help}")
     except OSError as error:
         return judged(PART, files, "slurmctld", [], [found("SLM001", f"{error.filename}: {error.strerror}", _HELP)])
     except ClusterwrightError as error:

@@ -11,10 +11,15 @@ from clusterwright.errors import Finding
 
 NETWORKS, PLAN, DHCP = "ip-networks.csv", "ip-plan.csv", "dhcp-hosts.csv"
 _ADDRESSES, _PREFIXES, _VLANS = (f"netbox/{name}.csv" for name in ("9-ip-addresses", "8-prefixes", "8-vlans"))
-_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.IGNORECASE)
+#: A MAC as Linux, Windows and switches write it: with colons, hyphens, or dots between three groups, or bare.
+_MAC = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}|[0-9a-f]{4}(\.[0-9a-f]{4}){2}|[0-9a-f]{12}")
+#: The bit of a MAC's first byte that says that it is of a group and of no machine.
+_GROUP_BIT = 0x01
 #: Tiers whose lower end has an address, and the network that it is of where the link's own is not it.
 _TIERS = {"management", "host-leaf", "node-leaf", "server-leaf", "storage-leaf"}
 _MOST_VLAN = 4094
+#: The network whose gateway is agreed with the users' network.
+_AGREED = "border"
 
 
 def has_addresses(papers: Papers) -> bool:
@@ -134,7 +139,9 @@ def _inside(papers: Papers) -> Iterator[Finding]:
     used = Counter(row["network"] for row in papers.rows(PLAN))
     for name, row in networks.items():
         count = used[name] + _is_address(row["gateway"])
-        if row.count("used") != count:
+        # A gateway that is agreed with others is filled in after the count.
+        agreed = {count, used[name]} if name == _AGREED else {count}
+        if row.count("used") not in agreed:
             yield wrong("IPA003", row, f"the addresses in use of {name}", row["used"], count, f"{PLAN} and the gateway")
         if _is_address(row["gateway"]) and _address(row, "gateway") not in _prefix(row):
             yield wrong(
@@ -212,30 +219,25 @@ def _dhcp(papers: Papers) -> Iterator[Finding]:
                 yield wrong(
                     "IPA005", row, f"{column} of {' '.join(key)}", row[column], own[column], f"{own.place} has it so"
                 )
-        mac = row["mac_address"].lower()
-        if mac and _MAC.fullmatch(mac) is None:
-            yield wrong(
-                "IPA005",
-                row,
-                f"the MAC of {' '.join(key)}",
-                mac,
-                "six pairs of digits, such as 5c:25:73:00:00:01",
-                "a MAC has 48 bits",
-            )
+        mac = re.sub("[^0-9a-f]", "", row["mac_address"].lower())
+        yield from _mac(row, " ".join(key))
         if mac and mac in macs:
-            yield wrong(
-                "IPA005",
-                row,
-                f"the MAC of {' '.join(key)}",
-                mac,
-                f"another than {macs[mac].place} has",
-                "a MAC is one port's",
-            )
+            other = f"another than {macs[mac].place} has"
+            yield wrong("IPA005", row, f"the MAC of {' '.join(key)}", row["mac_address"], other, "a MAC is one port's")
         macs[mac] = row
     for key in sorted({key for key, row in plan.items() if row["network"] in {"in-band", "out-of-band"}} - asked):
         yield absent(
             "IPA005", DHCP, f"the row of {' '.join(key)}", None, plan[key]["address"], "it asks for its address"
         )
+
+
+def _mac(row: Row, name: str) -> Iterator[Finding]:
+    said = row["mac_address"].lower()
+    if said and _MAC.fullmatch(said) is None:
+        expected = "six pairs of digits, such as 5c:25:73:00:00:01"
+        yield wrong("IPA005", row, f"the MAC of {name}", said, expected, "a MAC has 48 bits")
+    elif said and (int(said[:2], 16) & _GROUP_BIT or not said.strip("0:-.")):
+        yield wrong("IPA005", row, f"the MAC of {name}", said, "one of a machine", "it is of a group, or of nothing")
 
 
 def _netbox(papers: Papers) -> Iterator[Finding]:

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
 from clusterwright.catalog.parts.rack_contents import rack_contents
 from clusterwright.catalog.parts.skus import skus
-from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
+from clusterwright.checks.prove.papers import Papers, Row, absent, examined, plain, wrong
 from clusterwright.checks.prove.records import Documents, Result
 from clusterwright.errors import Finding
 from clusterwright.facility import inventory as stock
@@ -238,9 +238,17 @@ def _planned(papers: Papers) -> Iterator[Finding]:
 
 def _to_be_quoted(papers: Papers) -> Iterator[Finding]:
     """Lines that only a vendor can price have a quantity and no amount; an unknown is no zero."""
+    fixed = _fixed(papers)
     for row in papers.rows(FILE):
         if row["price_basis"] != _TO_BE_QUOTED:
             continue
+        category, unit, count = fixed.get(row["part"], (row["category"], row["unit"], 0))
+        for column, expected in (("category", category), ("unit", unit)):
+            if row[column] != expected:
+                yield wrong("BOM001", row, f"{column} of {row['part']}", row[column], expected, "a part is one thing")
+        if count and row.number("quantity") != count:
+            rule = "the inventory has as many of what it is for"
+            yield wrong("BOM002", row, f"the quantity of {row['part']}", row["quantity"], count, rule)
         if row.number("quantity") <= 0:
             yield wrong("BOM007", row, f"the quantity of {row['part']}", row["quantity"], "1 or more", "it is bought")
         for column in ("usd_each", "usd_total"):
@@ -331,13 +339,25 @@ def _page(papers: Papers) -> Iterator[Finding]:
             _usd(row, "usd_each"),
             _usd(row, "usd_total"),
             row["price_basis"],
+            row["item"],
+            row["maker_part_number"],
         )
-        found = (cells[0], cells[1], *cells[3:8])
+        found = (cells[0], cells[1], *cells[3:8], plain(cells[2]), plain(cells[10]))
         for what, value, wanted in zip(
-            ("line", "part", "quantity", "unit", "USD each", "USD total", "price"), found, expected, strict=True
+            ("line", "part", "quantity", "unit", "USD each", "USD total", "price", "item", "maker's number"),
+            found,
+            expected,
+            strict=True,
         ):
             if value != wanted:
                 yield absent("BOM005", f"{PAGE}:{number}", what, value, wanted, f"{row.place} has it so")
+        if not row["quote_lead_time_weeks"] and cells[8] != "unknown":
+            yield absent("BOM005", f"{PAGE}:{number}", "lead time, weeks", cells[8], "unknown", f"{row.place} has none")
+        # A note may be the buyer's on one of the two: the figures of equal words are compared.
+        if _words(plain(cells[9])) == _words(row["note"]) and plain(cells[9]) != row["note"]:
+            yield absent(
+                "BOM005", f"{PAGE}:{number}", "the note", plain(cells[9]), row["note"], f"{row.place} has it so"
+            )
     known = sum(row.known("usd_total") or 0.0 for row in rows)
     said = re.search(r"\*\*([\d,.]+) USD\*\*", papers.text(PAGE))
     if said is None or not isclose(float(said[1].replace(",", "")), known, rel_tol=1e-9, abs_tol=_CENT_USD * len(rows)):
@@ -346,9 +366,56 @@ def _page(papers: Papers) -> Iterator[Finding]:
         )
 
 
+def _words(text: str) -> str:
+    """Return a note with its figures masked."""
+    return re.sub(r"\d[\d,.]*", "#", text)
+
+
+def _notes(papers: Papers) -> Iterator[Finding]:
+    """A note that is still the plan's has its figures, and a price its source and day."""
+    lines, priced = planned_lines(papers.documents), {one.line.sku: one for one in papers.documents.option.lines}
+    for row in papers.rows(FILE):
+        known = _planned_line(lines, row)
+        if known is None or row["price_basis"] == _TO_BE_QUOTED:
+            continue
+        said, note = row["note"], known.line.note
+        if (
+            _words(said.partition(":")[0]) == _words(note.partition(":")[0])
+            and _words(said) == _words(note)
+            and said != note
+        ):
+            yield wrong("BOM008", row, f"the note of {row['part']}", said, note, "plan.json has it so")
+        price = priced.get(row["part"])
+        if price is None or known.length_m is not None or known.basis == "unknown":
+            continue
+        for column, value in (("price_date", str(price.price_date)), ("price_source", price.source)):
+            # Spreadsheets write days in forms of their own.
+            if row[column] != value and (column == "price_source" or _DAY.fullmatch(row[column] or value)):
+                yield wrong("BOM004", row, f"{column} of {row['part']}", row[column], value, "plan.json has this price")
+
+
+_DAY = re.compile(r"\d{4}(-\d{2}){0,2}")
+
+
+def _fixed(papers: Papers) -> Mapping[str, tuple[str, str, int]]:
+    """Return category, unit and number of what is to be quoted; 0 where another rule counts it."""
+    inventory = papers.documents.design.inventory
+    managers = inventory.compute_managers + inventory.storage_managers
+    return {
+        _CORD: ("power", "each", 0),
+        "border-firewall": ("network", "each", inventory.inband.border),
+        "uplink-far-end": ("network", "each", inventory.inband.uplinks),
+        "nvidia-ai-enterprise": ("software", "GPU", inventory.gpus),
+        "fabric-manager-licence": ("software", "each", managers),
+        "freight": ("service", "lot", 1),
+        "installation": ("service", "lot", 1),
+        "support": ("service", "lot", 1),
+    }
+
+
 def _usd(row: Row, column: str) -> str:
     value = row.known(column)
     return "unknown" if value is None else f"{value:,.2f}"
 
 
-_RULES = (_lines, _quantities, _stocked, _planned, _to_be_quoted, _amounts, _page)
+_RULES = (_lines, _quantities, _stocked, _planned, _to_be_quoted, _amounts, _notes, _page)

@@ -328,6 +328,7 @@ def _circuits(papers: Papers) -> Iterator[Finding]:
         "amperage": int(site.breaker_a),
         "max_utilization": round(100 * CONTINUOUS_SHARE),
     }
+    words = {"phase": "single-phase" if site.direct else "three-phase", "supply": "dc" if site.direct else "ac"}
     for row in papers.rows(FEEDS):
         name = f"{row['power_panel']} {row['name']}"
         if not used[row["power_panel"], row["name"]]:
@@ -335,6 +336,21 @@ def _circuits(papers: Papers) -> Iterator[Finding]:
         for column, value in expected.items():
             if row.number(column) != value:
                 yield wrong("FED008", row, f"{column} of feed {name}", row[column], value, "the site gives it")
+        for column, word in words.items():
+            if row[column] != word:
+                yield wrong("FED008", row, f"{column} of feed {name}", row[column], word, "the site gives it")
+    yield from _primary(papers)
+
+
+def _primary(papers: Papers) -> Iterator[Finding]:
+    """What hangs on the first panel is primary, the other panels stand in for it."""
+    rows = papers.rows(FEEDS)
+    first = min((row["power_panel"] for row in rows), default="")
+    for row in rows:
+        expected = "primary" if row["power_panel"] == first else "redundant"
+        if row["type"] != expected:
+            what = f"type of feed {row['power_panel']} {row['name']}"
+            yield wrong("FED008", row, what, row["type"], expected, f"{first} comes first, the others stand in for it")
 
 
 def _outlets(papers: Papers) -> Iterator[Finding]:

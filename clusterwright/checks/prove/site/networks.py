@@ -299,6 +299,7 @@ def _to_users(papers: Papers) -> Iterator[Finding]:
         yield absent("NET107", _UPLINKS, "the number of uplinks", len(rows), planned, "the inventory has them")
     taken = {(row[f"{side}_device"], row[f"{side}_port"]) for row in papers.rows(FILE) for side in ("from", "to")}
     for row in rows:
+        yield from _near_end(papers, row)
         port = (row["from_device"], row["from_port"])
         place = papers.place(row["from_device"])
         if place is None or not row["from_device"].startswith("border-"):
@@ -322,6 +323,20 @@ def _to_users(papers: Papers) -> Iterator[Finding]:
                 f"{most - 1} or more",
                 "border switches share them, so that users lose no more than a share when one fails",
             )
+
+
+def _near_end(papers: Papers, row: Row) -> Iterator[Finding]:
+    """What lies at the near end of an uplink is what the bill buys, on a port that the switch has."""
+    for column, expected in (("from_transceiver", stock.UPLINK_TRANSCEIVER), ("part", stock.UPLINK_FIBRE)):
+        if row[column] != expected:
+            rule = "the bill buys it, single-mode since the way is not known"
+            yield wrong("NET107", row, column, row[column], expected, rule)
+    place = papers.place(row["from_device"])
+    switch = None if place is None else papers.catalogue.switches.get(place["part"])
+    port = row["from_port"]
+    if switch is not None and not (port.isdigit() and 1 <= int(port) <= switch.ports):
+        rule = "the switch has these ports"
+        yield wrong("NET107", row, f"the port of {row['from_device']}", port, f"1 to {switch.ports}", rule)
 
 
 _RULES = (_all_ports, _sides, _trunks, _uplinks, _management, _counted, _free, _to_users)

@@ -15,6 +15,8 @@ from clusterwright.facility.hall.racks import Device
 FILE = "racks.csv"
 #: The numbers and the side at the end of a device's name.
 _NUMBERS = re.compile(r"[-\d]+[ab]?$")
+#: The plane at the beginning of a switch's name: planes are parts of one fabric, and stand on the two sides in turn.
+_PLANE = re.compile(r"^p\d+-")
 #: Names of which two make a pair: sides a and b, and fabric managers and border switches by number.
 _PAIR = re.compile(r"(.*-\d+)[ab]|((?:st-)?ufm-|border-)(\d+)")
 _TWO = 2
@@ -192,7 +194,7 @@ def _sides(papers: Papers) -> Iterator[Finding]:
     for name, row in papers.standing.items():
         if row["role"] in {"network", "management"}:
             # Names are a function and numbers, and `a` or `b` for the side of a pair.
-            functions[_NUMBERS.sub("", name)].append(row)
+            functions[_PLANE.sub("", _NUMBERS.sub("", name))].append(row)
     for function, rows in functions.items():
         racks = {row["rack"] for row in rows}
         if len(rows) > 1 and len(racks) == 1:

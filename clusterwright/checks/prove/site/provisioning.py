@@ -30,17 +30,14 @@ def has_provisioning(papers: Papers) -> bool:
     return (papers.documents.site / _MACHINES).is_file()
 
 
-def prove_provisioning(papers: Papers) -> Iterator[Result]:
-    """Yield what holds between these files and the plan, and what their own tools say of them."""
+def prove_provisioning(papers: Papers) -> Result:
+    """Return what holds between these files and the plan."""
     facts = ["each host and server once, with the addresses of dhcp-hosts.csv, in machines.csv and Warewulf's table"]
     routed = sorted((papers.documents.site / FOLDER / "switches" / "frr").glob("*.conf"))
     if routed:
         facts.append(f"{len(routed)} switches route: a neighbour on every trunk of cables.csv, a number for each leaf")
     rules = (_machines, _warewulf, _macs, _routers)
-    yield examined(PART, papers, (_MACHINES, _NODES), rules, facts)
-    result = _tools(papers)
-    if result is not None:
-        yield result
+    return examined(PART, papers, (_MACHINES, _NODES), rules, facts)
 
 
 def _planned(papers: Papers) -> dict[str, dict[str, str]]:
@@ -156,8 +153,8 @@ def _routers(papers: Papers) -> Iterator[Finding]:
             numbers[own[1]] = name
 
 
-def _tools(papers: Papers) -> Result | None:
-    """Return what the tools of these files say that are installed here; None where none is."""
+def prove_tools(papers: Papers) -> Result | None:
+    """Return what the tools of these files say that are installed here; None where there is no file or no tool."""
     site = papers.documents.site / FOLDER
     user_data = sorted((site / "cloud-init").glob("*.yaml"))
     figures = site / "services" / "prometheus.yml"

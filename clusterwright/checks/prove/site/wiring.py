@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import floor
 
 import openpyxl
@@ -23,6 +23,8 @@ _SIDES = ("from", "to")
 _ID = re.compile(r"C\d{6,}")
 _PDU = re.compile(r"pdu-([a-z]+\d+)-\d+")
 _RACK = re.compile(r"([A-Z]+)(\d+)")
+#: What spreadsheets make of a port such as 1/1.
+_DATE = re.compile(r"\d+[/.-]\d+[/.-]\d{2}|\d-[A-Za-z]{3}|[A-Za-z]{3}-\d")
 #: Families of media of the networks that have one for all their links.
 _ETHERNET = {"in-band": "eth100", "out-of-band": "copper"}
 #: Uplink ports of an out-of-band switch, behind its management ports.
@@ -130,9 +132,9 @@ def _ports(papers: Papers) -> Iterator[Finding]:
             fits &= second.isdigit() and 1 <= int(second) <= cage if cage > 1 else not second
             if not fits:
                 form = f"1/1 to {count}/{cage}" if cage > 1 else f"1 to {count}"
-                yield wrong(
-                    "CAB008", row, f"the port of {row[f'{side}_device']}", port, form, "the device has these ports"
-                )
+                dated = "a spreadsheet made a date of it: import the columns of ports as text"
+                rule = dated if _DATE.search(port) else "the device has these ports"
+                yield wrong("CAB008", row, f"the port of {row[f'{side}_device']}", port, form, rule)
 
 
 def _end_kind(papers: Papers, row: Row, side: str) -> str:
@@ -417,22 +419,41 @@ def _workbook(papers: Papers) -> Iterator[Finding]:
             continue
         sheet = book[network].iter_rows(values_only=True)
         titles = [str(title).replace(" ", "_") for title in next(sheet, ()) if title is not None]
-        listed = [tuple(cells) for cells in sheet if any(cell is not None for cell in cells)]
-        if len(listed) != len(rows):
-            yield absent(
-                "CAB013", BOOK, f"the links on sheet {network}", len(listed), len(rows), f"as many as {FILE} has"
-            )
-        for number, (cells, row) in enumerate(zip(listed, rows, strict=False), start=2):
-            for title, cell in zip(titles, cells, strict=False):
-                if title in row.cells and title not in _TO_FILL and _cell(cell) != _cell(row[title]):
-                    yield absent(
-                        "CAB013",
-                        f"{BOOK} {network}!{number}",
-                        title.replace("_", " "),
-                        cell,
-                        row[title],
-                        f"{row.place} has it so",
-                    )
+        kept = [at for at, title in enumerate(titles) if title in rows[0].cells and title not in _TO_FILL]
+        listed = {
+            number: {titles[at]: _cell(cells[at]) for at in kept if at < len(cells)}
+            for number, cells in enumerate(sheet, start=2)
+            if any(cell is not None for cell in cells)
+        }
+        yield from _sheet(f"{BOOK} {network}", listed, rows)
+
+
+def _sheet(place: str, listed: Mapping[int, Mapping[str, str]], rows: Iterable[Row]) -> Iterator[Finding]:
+    """Compare the rows of a sheet with the links of the same cable, in whatever order either is sorted."""
+    waiting: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        waiting[row["cable"]].append(row)
+    other = []
+    for number, cells in listed.items():
+        own = waiting[cells.get("cable", "")]
+        same = next((at for at, row in enumerate(own) if all(_cell(row[key]) == cells[key] for key in cells)), None)
+        if same is None:
+            other.append((number, cells))
+        else:
+            del own[same]
+    for number, cells in other:
+        cable = cells.get("cable", "")
+        if not waiting[cable]:
+            yield absent("CAB013", f"{place}!{number}", "a link", cable, "none", f"{FILE} has no other of this cable")
+            continue
+        row = waiting[cable].pop(0)
+        for key, value in cells.items():
+            if value != _cell(row[key]):
+                yield absent(
+                    "CAB013", f"{place}!{number}", key.replace("_", " "), value, row[key], f"{row.place} has it so"
+                )
+    for left in (row for own in waiting.values() for row in own):
+        yield absent("CAB013", place, f"the link {left['label']}", None, "one", f"{left.place} has it")
 
 
 def _cell(value: object) -> str:

@@ -1,0 +1,531 @@
+"""The files of a service against its plan: replicas, what they ask for, the engine, what watches it, its load test."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from math import isclose
+from typing import Any
+
+from clusterwright.checks.prove.jobs.scheduler import node_lines
+from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at, values_at
+from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
+from clusterwright.checks.prove.records import Result
+from clusterwright.errors import Finding
+from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
+from clusterwright.plan.text.serving import replicas_text
+
+_FOLDERS = ("serving", "kubernetes/serving")
+_DIRECTIVE = re.compile(r"^#SBATCH\s+--([\w-]+)(?:[= ](\S+))?")
+_FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]*)(?:[ =]+([^\s-][^\s]*))?")
+_RATE = re.compile(r"\[(\d+[smhd])\]")
+_BOUND = re.compile(r'le="([\d.]+)"')
+_MODEL = re.compile(r'model_name="([^"]*)"')
+_GIB = 2**30
+#: Relative difference that rounding to six digits may make.
+_DIGITS = 1e-5
+#: Flags of the engines that carry a part of the layout, and the same as a field of it.
+_LAYOUT = {"--tensor-parallel-size": "tensor", "--tp-size": "tensor", "--pipeline-parallel-size": "pipeline"}
+_SEQUENCES = ("--max-num-seqs", "--max-running-requests")
+_LONGEST = ("--max-model-len", "--context-length")
+_SHARE = ("--gpu-memory-utilization", "--mem-fraction-static")
+
+
+def service_folder(papers: Papers) -> str:
+    """Return the folder of the service's files, empty where there is none."""
+    plan = papers.documents.plan
+    named = (one for one in _FOLDERS if (papers.documents.site / one).is_dir())
+    return next(named, "") if isinstance(plan, ServingPlan) else ""
+
+
+def prove_service(papers: Papers) -> Result:
+    """Return what holds of the files of a service."""
+    plan, option, folder = _of(papers)
+    facts = [
+        f"{replicas_text(option)}: the engine's layout, lengths and share of memory are those of the plan",
+        f"goals of P{plan.goals.percentile:g}, windows, loads and prices of rules, dashboard and load test are too",
+    ]
+    rules = (
+        _array,
+        _fits,
+        _engine,
+        _readme,
+        _alerts,
+        _windows,
+        _dashboard,
+        _load,
+        _scripts,
+        _pods,
+        _scaling,
+        _deployed,
+    )
+    return examined("service", papers, (folder,), rules, facts)
+
+
+def _of(papers: Papers) -> tuple[ServingPlan, ServingOption, str]:
+    documents = papers.documents
+    return serving_plan(documents.plan), serving_option(documents.option), service_folder(papers)
+
+
+def _most(option: ServingOption) -> int:
+    return option.replicas + option.spare_replicas
+
+
+def _present(papers: Papers, name: str) -> str | None:
+    """Return a file's path within the site, None where it is not there."""
+    path = f"{service_folder(papers)}/{name}"
+    return path if (papers.documents.site / path).is_file() else None
+
+
+def _directives(papers: Papers, file: str) -> dict[str, tuple[int, str]]:
+    found = {}
+    for number, line in enumerate(papers.text(file).splitlines(), start=1):
+        match = _DIRECTIVE.match(line)
+        if match:
+            found[match[1]] = number, match[2] or ""
+    return found
+
+
+def _array(papers: Papers) -> Iterator[Finding]:
+    """A replica is an element of the array, on the GPUs of its layout."""
+    plan, option, _ = _of(papers)
+    file = _present(papers, "serve.sbatch")
+    if file is None:
+        return
+    said, node_gpus = _directives(papers, file), _node_gpus(papers)
+    kind = papers.catalogue.accelerators[option.accelerator].gres_type
+    gpus = min(option.layout.gpus, node_gpus)
+    wanted = {
+        "partition": (plan.cluster.partition, "plan.json and slurm.conf name it"),
+        "array": (f"0-{_most(option) - 1}", "a replica is an element, spare ones too"),
+        "nodes": (max(option.layout.gpus // node_gpus, 1), "a replica takes as many"),
+        "ntasks-per-node": (1, "an engine on every node"),
+        "gres": (f"gpu:{kind}:{gpus}", "the layout of a replica"),
+    }
+    for key, (expected, rule) in wanted.items():
+        number, value = said.get(key, (1, ""))
+        if value != str(expected):
+            yield absent("SVC001", f"{file}:{number}", f"--{key}", value, expected, rule)
+    if "requeue" not in said:
+        yield absent("SVC001", file, "--requeue", None, "set", "a replica whose node fails starts again")
+    number, value = said.get("time", (1, "UNLIMITED"))
+    if value.upper() not in {"UNLIMITED", "INFINITE"}:
+        yield absent("SVC001", f"{file}:{number}", "--time", value, "UNLIMITED", "a service has no end")
+
+
+def _node_gpus(papers: Papers) -> int:
+    inventory = papers.documents.design.inventory
+    return max(1, inventory.gpus // len(inventory.hosts()))
+
+
+def _fits(papers: Papers) -> Iterator[Finding]:
+    """All replicas of a node fit its processors and memory, and all of the cluster its GPUs."""
+    _, option, _ = _of(papers)
+    file = _present(papers, "serve.sbatch")
+    if file is None:
+        return
+    said, lines = _directives(papers, file), node_lines(papers)
+    per_node = max(_node_gpus(papers) // option.layout.gpus, 1)
+    for line in lines[:1]:
+        number, value = said.get("cpus-per-task", (1, "0"))
+        cores = int(line.get("CoresPerSocket") or 0) * int(line.get("Sockets") or 0)
+        if value.isdigit() and cores and int(value) * per_node > cores:
+            most = f"at most {cores // per_node}"
+            yield absent(
+                "SVC001", f"{file}:{number}", "--cpus-per-task", value, most, f"{per_node} replicas share a node"
+            )
+        number, value = said.get("mem", (1, "0"))
+        memory = int(line.get("RealMemory") or 0) // 1024
+        if value.rstrip("G").isdigit() and memory and int(value.rstrip("G")) * per_node > memory:
+            most = f"at most {memory // per_node}G"
+            yield absent("SVC001", f"{file}:{number}", "--mem", value, most, f"{per_node} replicas share a node")
+    number, value = said.get("array", (1, "0-0"))
+    last = value.rpartition("-")[2].partition("%")[0]
+    gpus = papers.documents.design.inventory.gpus
+    if last.isdigit() and (int(last) + 1) * option.layout.gpus > gpus:
+        most = f"0-{gpus // option.layout.gpus - 1}"
+        yield absent(
+            "SVC001", f"{file}:{number}", "--array", value, f"at most {most}", f"the cluster has {gpus:,} GPUs"
+        )
+
+
+def _engine_texts(papers: Papers) -> Iterator[tuple[str, int, dict[str, str]]]:
+    """Yield file, line and flags of every place that starts the engine."""
+    folder, site = service_folder(papers), papers.documents.site
+    for name in ("serve.sbatch", "README.md"):
+        file = _present(papers, name)
+        for number, line in enumerate(papers.text(file).splitlines() if file else (), start=1):
+            if "--served-model-name" in line and file is not None:
+                yield file, number, {flag: value.strip("'\"`") for flag, value in _FLAG.findall(line)}
+    path = site / folder / "replicas.yaml"
+    if path.is_file():
+        for document in read_yaml(path):
+            words = value_at(document, "spec.template.spec.containers.0.args")
+            if words is None:
+                words = value_at(document, "spec.leaderWorkerTemplate.leaderTemplate.spec.containers.0.args")
+            if isinstance(words, list):
+                pairs = zip(words, [*words[1:], ""], strict=True)
+                yield f"{folder}/replicas.yaml", 1, {str(a): str(b) for a, b in pairs if str(a).startswith("--")}
+
+
+def _engine(papers: Papers) -> Iterator[Finding]:
+    plan, option, _ = _of(papers)
+    model = plan.workload.model
+    for file, number, flags in _engine_texts(papers):
+        place = f"{file}:{number}"
+        if flags.get("--served-model-name") != model:
+            value, rule = flags.get("--served-model-name"), "clients and rules name it"
+            yield absent("SVC002", place, "--served-model-name", value, model, rule)
+        yield from _layout(place, flags, option)
+        for flag, fits, bounds, rule in _bounds(plan, option):
+            if flag in flags and not fits(flags[flag]):
+                yield absent("SVC002", place, flag, flags[flag], bounds, rule)
+
+
+def _layout(place: str, flags: Mapping[str, str], option: ServingOption) -> Iterator[Finding]:
+    """Compare the flags of the layout of a replica, one of which is there where it has several GPUs."""
+    rule = "the layout of a replica"
+    for flag, field in _LAYOUT.items():
+        wanted = getattr(option.layout, field)
+        if flag in flags and flags[flag] != str(wanted):
+            yield absent("SVC002", place, flag, flags[flag], wanted, rule)
+    if option.layout.tensor > 1 and not any(flag in flags for flag in _LAYOUT):
+        yield absent("SVC002", place, "--tensor-parallel-size", None, option.layout.tensor, rule)
+
+
+def _bounds(plan: ServingPlan, option: ServingOption) -> Iterator[tuple[str, Callable[[str], bool], str, str]]:
+    """Yield flags that stand for amounts: what they may be, in code and in words, and why."""
+    most = option.most_in_flight
+    least = min(option.in_flight, most)
+    for flag in _SEQUENCES:
+        bounds, rule = f"{least:,.0f} to {most:,}", "as many are in flight at the peak, and as many fit"
+        yield flag, lambda value: value.isdigit() and least * 0.999 <= int(value) <= most, bounds, rule
+    work = plan.workload
+    longest, context = work.input_tokens_p95 + work.output_tokens_p95, work.architecture.max_context
+    for flag in _LONGEST:
+        bounds = f"{longest:,.0f} to {context:,}" if context else f"{longest:,.0f} or more"
+        rule = "input and answer of a request fit, and the model's context"
+        yield flag, lambda value: value.isdigit() and longest <= int(value) <= (context or int(value)), bounds, rule
+    for flag in _SHARE:
+        rule = "weights, keys and values fit, and the engine's own buffers beside them"
+        yield flag, lambda value: _share_fits(value, option), _shares(option), rule
+
+
+def _held(option: ServingOption) -> float:
+    memory = option.replica_memory
+    return (memory.weights + memory.cache_pool) / option.hbm_bytes_per_gpu
+
+
+def _shares(option: ServingOption) -> str:
+    return f"{_held(option) - 0.01:.2f} to 0.97"
+
+
+def _share_fits(value: str, option: ServingOption) -> bool:
+    try:
+        return _held(option) - 0.01 <= float(value) <= 0.97  # noqa: PLR2004 - the rest is the driver's
+    except ValueError:
+        return False
+
+
+def _readme(papers: Papers) -> Iterator[Finding]:
+    """The page names the replicas of the plan."""
+    plan, option, _ = _of(papers)
+    file = _present(papers, "README.md")
+    if file is None:
+        return
+    text = papers.text(file)
+    most, least = str(_most(option)), str(_least(option))
+    weights = option.replica_memory.weights * option.layout.gpus
+    sentences = [
+        (r"^(\d[\d,]* replicas?\b[^\n]*)\.$", replicas_text(option)),
+        (r"Each element of the array is a replica, (\d+) in all", most),
+        (r"the format of the plan, ([\w-]+)\.", plan.workload.precision),
+        (r"a goal of P([\d.]+) may be missed", f"{plan.goals.percentile:g}"),
+        (r"reads? (?:its|the) ([\d,]+ GB)", f"{weights / 1e9:,.0f} GB"),
+        (r"KEDA: (\d+) to \d+ replicas", least),
+        (r"KEDA: \d+ to (\d+) replicas", most),
+        (r"^(\d+) for the peak of the last day", most),
+        (r"for the peak of the last day with (\d+) spare", str(option.spare_replicas)),
+        (r"spare, (\d+) in the quietest hour", least),
+        (r"^above it[^\n]*? (\d+) requests on a replica", f"{option.in_flight:.0f}"),
+        (r"Without Prometheus, KEDA keeps (\d+)\.", most),
+        *_of_pods(papers),
+    ]
+    for pattern, expected in sentences:
+        for match in re.finditer(pattern, text, re.MULTILINE):
+            if match[1] != expected:
+                line = text.count("\n", 0, match.start(1)) + 1
+                yield absent(
+                    "SVC001",
+                    f"{file}:{line}",
+                    "what the page says of the service",
+                    match[1],
+                    expected,
+                    "the plan has it",
+                )
+
+
+def _of_pods(papers: Papers) -> list[tuple[str, str]]:
+    """Return what the page says of the pods of `replicas.yaml`: time to start, and their copy of the model."""
+    file = _present(papers, "replicas.yaml")
+    found = []
+    for document in () if file is None else read_yaml(papers.documents.site / file):
+        probe = next(iter(values_at(document, "spec.template.spec.containers.*.startupProbe")), None)
+        if probe is not None:
+            seconds = int(probe["failureThreshold"]) * int(probe["periodSeconds"])
+            found.append((r"Probes wait ([\d,]+ \S+) for the first answer", f"{seconds:,} s"))
+        for volume in values_at(document, "spec.template.spec.volumes.*"):
+            size = value_at(volume, "emptyDir.sizeLimit")
+            if volume.get("name") == "model" and size is not None:
+                found.append((r"\((\d+ \w+) of local storage\)", str(size).replace("Gi", " GiB")))
+    return found
+
+
+def _least(option: ServingOption) -> int:
+    return min(option.day.least_replicas + option.spare_replicas, _most(option))
+
+
+def _rules_of(papers: Papers) -> tuple[str, list[dict[str, Any]]]:
+    """Return the file of rules and those of the plan; none where the engine's figures are unknown."""
+    file = _present(papers, "monitoring/rules.yaml")
+    if file is None:
+        return "", []
+    try:
+        (document,) = read_yaml(papers.documents.site / file)
+    except ValueError as error:
+        raise CellError(f"{file}: {error}") from None
+    groups = document.get("groups") or value_at(document, "spec.groups") or []
+    # Groups of other names are the user's own.
+    own = [group for group in groups if str(group.get("name", "")).startswith(papers.documents.plan.name)]
+    return file, [rule for group in own for rule in group.get("rules", [])]
+
+
+def _goals(plan: ServingPlan) -> Mapping[str, float | None]:
+    return {"first_token": plan.goals.first_token_s, "time_per_token": plan.goals.time_per_token_s}
+
+
+def _alerts(papers: Papers) -> Iterator[Finding]:
+    """Thresholds are the plan's: the budget of a percentile, the load at which goals are met, what tokens cost."""
+    plan, option, _ = _of(papers)
+    file, rules = _rules_of(papers)
+    budget = 1 - plan.goals.percentile / 100.0
+    for rule in rules:
+        expression, place = str(rule.get("expr", "")), f"{file} {rule.get('record') or rule.get('alert')}"
+        for model in sorted(set(_MODEL.findall(expression)) - {plan.workload.model}):
+            yield absent("SVC003", place, "model_name", model, plan.workload.model, "the engine serves it by this name")
+        service = (rule.get("labels") or {}).get("service")
+        if service != plan.name or (f'service="{plan.name}"' not in expression and "service=" in expression):
+            yield absent("SVC003", place, "the label service", service, plan.name, "rules and alerts are joined by it")
+        times = re.search(r"more than ([\d.]+) times the share", str(value_at(rule, "annotations.summary")))
+        for value in re.findall(r"> ([\d.e+-]+)", expression) if times else ():
+            wanted = float(times[1]) * budget if times else 0.0
+            if not isclose(float(value), wanted, rel_tol=_DIGITS):
+                why = f"{times[1] if times else ''} times what P{plan.goals.percentile:g} allows"
+                yield absent("SVC003", place, "the threshold", value, f"{wanted:.6g}", why)
+        if rule.get("alert") == "LoadAbovePlan":
+            yield from _number(
+                place, expression, r"> ([\d.e+-]+)$", option.in_flight * option.replicas, "requests in flight"
+            )
+        if "usd_per_million" in str(rule.get("record")):
+            usd = option.usd_per_million_tokens.output
+            per_s = None if usd is None else usd * option.output_tokens_per_month / plan.workload.month_s
+            yield from _number(place, expression, r"^([\d.e+-]+) /", per_s, "USD of a second, times a million")
+
+
+def _number(place: str, expression: str, pattern: str, wanted: float | None, what: str) -> Iterator[Finding]:
+    match = re.search(pattern, expression)
+    if wanted is None:
+        return
+    if match is None or not isclose(float(match[1]), wanted, rel_tol=_DIGITS):
+        yield absent("SVC003", place, what, None if match is None else match[1], f"{wanted:.6g}", "the plan has it")
+
+
+def _windows(papers: Papers) -> Iterator[Finding]:
+    """A record looks at the window of its name, and counts as good what a bucket within the goal holds."""
+    plan, _, _ = _of(papers)
+    file, rules = _rules_of(papers)
+    records = {str(rule["record"]) for rule in rules if "record" in rule}
+    for rule in rules:
+        expression, name = str(rule.get("expr", "")), str(rule.get("record") or "")
+        place = f"{file} {name or rule.get('alert')}"
+        window = re.search(r"rate(\d+[smhd])$", name)
+        for found in sorted(set(_RATE.findall(expression)) - {window[1]} if window else ()):
+            yield absent(
+                "SVC003", place, "the window", found, window[1] if window else None, "the record has it in its name"
+            )
+        goal = next((value for key, value in _goals(plan).items() if f":{key}_missed" in name), None)
+        for bound in _BOUND.findall(expression):
+            if goal is not None and float(bound) > goal * (1 + _DIGITS):
+                most = f"at most {goal:g}"
+                yield absent(
+                    "SVC003", place, "the bucket that counts as good", bound, most, "the goal of the blueprint"
+                )
+        for used in sorted(set(re.findall(r"service:\w+:\w+", expression)) - records):
+            yield absent("SVC003", place, "a record", used, "one of this file", "nothing else calculates it")
+
+
+def _dashboard(papers: Papers) -> Iterator[Finding]:
+    """What is drawn as planned is the plan's, and limits are its goals."""
+    plan, option, _ = _of(papers)
+    file = _present(papers, "monitoring/dashboard.json")
+    if file is None:
+        return
+    try:
+        panels = json.loads(papers.text(file)).get("panels", [])
+    except (ValueError, AttributeError) as error:
+        raise CellError(f"{file} cannot be read: {error}") from None
+    planned = {
+        "First token": (option.first_token_s.value, plan.goals.first_token_s),
+        "Time per token": (option.time_per_token_s.value, plan.goals.time_per_token_s),
+        "Requests in flight": (option.in_flight * option.replicas, None),
+        "Tokens per second": (option.output_tokens_per_s.value, None),
+        "Replicas that answer": (float(_most(option)), None),
+        "USD per million": (option.usd_per_million_tokens.output, None),
+    }
+    for panel in panels:
+        title = str(panel.get("title", ""))
+        value, limit = next((own for name, own in planned.items() if title.startswith(name)), (None, None))
+        for target in panel.get("targets", []):
+            match = re.fullmatch(r"vector\(([\d.e+-]+)\)", str(target.get("expr", "")))
+            if match is not None and value is not None and not isclose(float(match[1]), value, rel_tol=_DIGITS):
+                what = f"“{target.get('legendFormat')}” of “{title}”"
+                yield absent("SVC003", file, what, match[1], f"{value:.6g}", "the plan has it")
+            for model in sorted(set(_MODEL.findall(str(target.get("expr", "")))) - {plan.workload.model}):
+                yield absent(
+                    "SVC003", file, f"model_name of “{title}”", model, plan.workload.model, "the engine serves it"
+                )
+        steps = value_at(panel, "fieldConfig.defaults.thresholds.steps") or []
+        reds = [step.get("value") for step in steps if step.get("color") == "red"]
+        if limit is not None and reds != [limit]:
+            yield absent("SVC003", file, f"the limit of “{title}”", reds, limit, "the goal of the blueprint")
+        quantile = re.search(r"histogram_quantile\(([\d.]+)", json.dumps(panel))
+        if quantile is not None and not isclose(float(quantile[1]), plan.goals.percentile / 100):
+            wanted = f"{plan.goals.percentile / 100:g}"
+            yield absent("SVC003", file, f"the quantile of “{title}”", quantile[1], wanted, "the goals' percentile")
+
+
+def _asked(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
+    work = plan.workload
+    return {
+        "service": plan.name,
+        "target": option.target,
+        "model": work.model,
+        "replicas": option.replicas,
+        "requests_per_s_per_replica": option.peak_requests_per_s / option.replicas,
+        "input_tokens.mean": work.input_tokens,
+        "input_tokens.p95": work.input_tokens_p95,
+        "output_tokens.mean": work.output_tokens,
+        "output_tokens.p95": work.output_tokens_p95,
+        "prefix_cache_hit": work.prefix_cache_hit,
+        "percentile": plan.goals.percentile,
+        **{
+            f"{name}.{part}": getattr(figure, part)
+            for name, figure in (("first_token_s", option.first_token_s), ("time_per_token_s", option.time_per_token_s))
+            for part in ("value", "low", "high")
+        },
+        **{
+            f"output_tokens_per_s_per_replica.{part}": getattr(option.output_tokens_per_s, part) / option.replicas
+            for part in ("value", "low", "high")
+        },
+    }
+
+
+def _load(papers: Papers) -> Iterator[Finding]:
+    """The load test asks the load of the plan, and holds the answers against its bands."""
+    plan, option, _ = _of(papers)
+    file = _present(papers, "loadtest/plan.json")
+    if file is None:
+        return
+    try:
+        said = json.loads(papers.text(file))
+    except ValueError as error:
+        raise CellError(f"{file} cannot be read: {error}") from None
+    for path, wanted in _asked(plan, option).items():
+        found = value_at(said, path)
+        both = isinstance(found, int | float) and isinstance(wanted, int | float)
+        if not (isclose(float(found), float(wanted), rel_tol=_DIGITS) if both else found == wanted):  # type: ignore[arg-type]
+            yield absent("SVC004", file, path, found, wanted, "plan.json sizes the service for it")
+    longest = value_at(said, "longest_tokens")
+    engine = {value for _, _, flags in _engine_texts(papers) for flag, value in flags.items() if flag in _LONGEST}
+    if engine and {str(longest)} != engine:
+        yield absent(
+            "SVC004", file, "longest_tokens", longest, ", ".join(sorted(engine)), "the engine takes no longer ones"
+        )
+
+
+def _scripts(papers: Papers) -> Iterator[Finding]:
+    """Rates and lengths in the benchmarks' arguments are those of the load."""
+    plan, option, _ = _of(papers)
+    work = plan.workload
+    wanted = {
+        r"print ([\d.e+-]+) \* n": option.peak_requests_per_s / option.replicas,
+        r"--random-output-len (\d+)": round(work.output_tokens),
+        r"--random-prefix-len (\d+)": round(work.input_tokens * work.prefix_cache_hit),
+        r"--random-input-len (\d+)": max(round(work.input_tokens * (1 - work.prefix_cache_hit)), 1),
+        r"--synthetic-input-tokens-mean (\d+)": round(work.input_tokens),
+        r"--output-tokens-mean (\d+)": round(work.output_tokens),
+    }
+    for name in ("loadtest/vllm_bench.sh", "loadtest/aiperf.sh"):
+        file = _present(papers, name)
+        if file is None:
+            continue
+        text = papers.text(file)
+        for pattern, expected in wanted.items():
+            for match in re.finditer(pattern, text):
+                if not isclose(float(match[1]), float(expected), rel_tol=_DIGITS):
+                    line = text.count("\n", 0, match.start(1)) + 1
+                    what = pattern.partition(" ")[0].strip("\\")
+                    yield absent("SVC004", f"{file}:{line}", what, match[1], f"{expected:g}", "plan.json has this load")
+        for model in re.findall(r"--model (\S+)", text):
+            if model != work.model:
+                yield absent("SVC004", file, "--model", model, work.model, "the engine serves it by this name")
+
+
+def _pods(papers: Papers) -> Iterator[Finding]:
+    """On Kubernetes: as many replicas as the plan has at the most, and the GPUs of a replica."""
+    _, option, folder = _of(papers)
+    path = papers.documents.site / folder / "replicas.yaml"
+    if not path.is_file():
+        return
+    most, gpus = _most(option), min(option.layout.gpus, _node_gpus(papers))
+    for document in read_yaml(path):
+        if document.get("kind") not in {"Deployment", "LeaderWorkerSet"}:
+            continue
+        file = f"{folder}/replicas.yaml"
+        if value_at(document, "spec.replicas") != most:
+            value = value_at(document, "spec.replicas")
+            yield absent("SVC001", file, "replicas", value, most, "those of the peak and the spare ones")
+        limits = value_at(document, "spec.template.spec.containers.0.resources.limits") or {}
+        for name, value in limits.items():
+            if str(name).endswith(("/gpu", "/gaudi")) and int(value) != gpus:
+                yield absent("SVC001", file, f"limits.{name}", value, gpus, "the layout of a replica")
+
+
+def _scaling(papers: Papers) -> Iterator[Finding]:
+    """On Kubernetes: the load that scales the replicas, and how many there are at least and at most."""
+    plan, option, folder = _of(papers)
+    most = _most(option)
+    scaling = papers.documents.site / folder / "scaling.yaml"
+    for document in read_yaml(scaling) if scaling.is_file() else ():
+        file = f"{folder}/scaling.yaml"
+        least = _least(option)
+        for key, wanted in (("minReplicaCount", least), ("maxReplicaCount", most), ("fallback.replicas", most)):
+            found = value_at(document, f"spec.{key}")
+            if found is not None and found != wanted:
+                yield absent("SVC001", file, key, found, wanted, "replicas of the quietest hour and of the peak")
+        threshold = value_at(document, "spec.triggers.0.metadata.threshold")
+        if threshold is not None and abs(float(threshold) - option.in_flight) > 1:
+            rule = "requests of a replica at the peak"
+            yield absent("SVC001", file, "threshold", threshold, f"{option.in_flight:.0f}", rule)
+        for model in sorted(set(_MODEL.findall(str(document))) - {plan.workload.model}):
+            yield absent("SVC003", file, "model_name", model, plan.workload.model, "the engine serves it by this name")
+
+
+def _deployed(papers: Papers) -> Iterator[Finding]:
+    """The settings that `deploy.sh` starts from name the service and its replicas."""
+    plan, option, _ = _of(papers)
+    settings = _present(papers, "deploy.env")
+    wanted = {"SERVICE": plan.name, "FEWEST": str(_least(option)), "MOST": str(_most(option))}
+    for number, line in enumerate(papers.text(settings).splitlines() if settings else (), start=1):
+        key, _, value = line.partition("=")
+        if key in wanted and value.strip("'") != wanted[key]:
+            yield absent("SVC001", f"{settings}:{number}", key, value, wanted[key], "deploy.sh scales between them")

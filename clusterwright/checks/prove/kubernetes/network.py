@@ -1,0 +1,115 @@
+"""The compute ports that pods get: as many as are wired, of the fabric's kind, with addresses that nothing else has."""
+
+import json
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, wrong
+from clusterwright.checks.prove.papers import CellError
+from clusterwright.errors import Finding
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+
+_NETWORKS = "k8s.v1.cni.cncf.io/networks"
+_VERSION = re.compile(r"--version (\S+)")
+#: Charts whose release is a component of the plan's software.
+_CHARTS = ("gpu-operator", "network-operator", "kueue")
+
+
+def _json(one: Object, path: str) -> dict[str, object]:
+    try:
+        found = json.loads(str(one.at(path)))
+    except ValueError:
+        raise CellError(f"{one.place}: {path} is no JSON") from None
+    return found if isinstance(found, dict) else {}
+
+
+def ports(cluster: Cluster) -> Iterator[Finding]:
+    """Yield what hands out other ports than those of the compute fabric, and pods that get another number of them."""
+    infiniband = cluster.papers.documents.design.inventory.compute_network == INFINIBAND_NETWORK
+    resources = set()
+    for policy in cluster.of("NicClusterPolicy"):
+        for entry in _json(policy, "spec.sriovDevicePlugin.config").get("resourceList", []):  # type: ignore[attr-defined]
+            resources.add(entry.get("resourceName"))
+            selectors = entry.get("selectors", {})
+            link, expected = selectors.get("linkTypes"), ["infiniband"] if infiniband else None
+            # A user may name the ports themselves, which the README asks for where storage ports are among them.
+            if link != expected and "pfNames" not in selectors:
+                rule = f"the compute fabric is {cluster.papers.documents.design.inventory.compute_network}"
+                yield wrong("K8S007", policy.place, "linkTypes", link, expected, rule)
+            if selectors.get("isRdma") is not True:
+                yield wrong("K8S007", policy.place, "isRdma", selectors.get("isRdma"), True, "NCCL uses verbs")
+    networks = {one.name: one for one in cluster.of("HostDeviceNetwork")}
+    for network in networks.values():
+        name = network.at("spec.resourceName")
+        if name not in resources:
+            yield wrong(
+                "K8S007", network.place, "resourceName", name, ", ".join(map(str, resources)), "the plugin offers it"
+            )
+        pool = _json(network, "spec.ipam").get("poolName")
+        pools = {one.name for one in cluster.of("IPPool")}
+        if pool not in pools:
+            yield wrong("K8S007", network.place, "poolName", pool, ", ".join(sorted(pools)), "its addresses are there")
+    yield from _pods(cluster, set(networks))
+
+
+def _pods(cluster: Cluster, networks: set[str]) -> Iterator[Finding]:
+    for job in cluster.of("Job", "Deployment"):
+        said = (job.at("spec.template.metadata.annotations") or {}).get(_NETWORKS)
+        limits = job.at("spec.template.spec.containers.0.resources.limits") or {}
+        asked = int(limits.get("nvidia.com/rail", 0))
+        named = [] if said is None else [name.strip() for name in str(said).split(",")]
+        if len(named) != asked:
+            rule = "a pod names the network once for every port that it takes"
+            yield wrong("K8S007", job.place, _NETWORKS, f"{len(named)} networks", f"{asked} networks", rule)
+        for name in sorted(set(named) - networks):
+            yield wrong("K8S007", job.place, _NETWORKS, name, ", ".join(sorted(networks)), "the network is there")
+
+
+def addresses(cluster: Cluster) -> Iterator[Finding]:
+    """Yield pools that are too small for all ports of all hosts, or that overlap a network of the cluster."""
+    rows = cluster.papers.tables.get("ip-networks.csv", ())
+    for pool in cluster.of("IPPool"):
+        block, subnet = int(pool.at("spec.perNodeBlockSize") or 0), _network(pool)
+        if block < cluster.rails:
+            yield wrong(
+                "K8S007", pool.place, "perNodeBlockSize", block, f"{cluster.rails} or more", "a port has an address"
+            )
+        needed = block * len(cluster.hosts)
+        if subnet.num_addresses < needed:
+            said, rule = f"{subnet} ({subnet.num_addresses:,} addresses)", f"a block of {block} for each host"
+            yield wrong("K8S007", pool.place, "subnet", said, f"{needed:,} addresses or more", rule)
+        for row in rows:
+            if subnet.overlaps(IPv4Network(row["prefix"], strict=False)):
+                other = f"clear of {row['prefix']} ({row['network']})"
+                yield wrong("K8S007", pool.place, "subnet", subnet, other, f"{row.place} has these addresses")
+
+
+def _network(pool: Object) -> IPv4Network:
+    try:
+        return IPv4Network(str(pool.at("spec.subnet")))
+    except ValueError as error:
+        raise CellError(f"{pool.place}: subnet is no network: {error}") from None
+
+
+def releases(cluster: Cluster) -> Iterator[Finding]:
+    """Yield charts of another release than the plan's, and images of another release than their chart."""
+    documents = cluster.papers.documents
+    software = documents.plan.software_of(documents.option.target)
+    path = documents.site / "kubernetes" / "README.md"
+    if software is None or not path.is_file():
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        match = _VERSION.search(line)
+        chart = next((name for name in _CHARTS if f"--install {name} " in line), None)
+        expected = None if chart is None else software.version(chart)
+        if match is not None and expected is not None and match[1].lstrip("v") != expected:
+            place = f"kubernetes/README.md:{number}"
+            yield wrong("K8S008", place, f"the release of {chart}", match[1], expected, "plan.json has it")
+    operator = software.version("network-operator")
+    for policy in cluster.of("NicClusterPolicy"):
+        for part in ("sriovDevicePlugin", "nvIpam", "secondaryNetwork.cniPlugins", "secondaryNetwork.multus"):
+            version = policy.at(f"spec.{part}.version")
+            if operator is not None and version is not None and not str(version).endswith(f"v{operator}"):
+                rule = "images of the operator's release"
+                yield wrong("K8S008", policy.place, f"{part}.version", version, f"network-operator-v{operator}", rule)

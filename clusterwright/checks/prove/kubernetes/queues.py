@@ -1,0 +1,144 @@
+"""Queue, quota, topology, volume and claim: no more than there is, and names that are there."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from clusterwright.checks.prove.kubernetes.nodes import KIND
+from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, wrong
+from clusterwright.errors import Finding
+
+#: Kinds that have no namespace.
+_OF_THE_CLUSTER = {
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "Topology",
+    "ResourceFlavor",
+    "ClusterQueue",
+    "NicClusterPolicy",
+    "HostDeviceNetwork",
+    "GatewayClass",
+}
+_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+
+def quota(cluster: Cluster) -> Iterator[Finding]:
+    """Yield resources of which the queues give away more than all hosts have, or none where one alone covers them."""
+    there = {name: count * len(cluster.hosts) for name, count in cluster.resources.items()}
+    there |= {name: float(cluster.whole_gpus) for name in there if name.endswith(("/gpu", "/gaudi"))}
+    given: defaultdict[str, float] = defaultdict(float)
+    queues = cluster.of("ClusterQueue")
+    for queue in queues:
+        for group in queue.at("spec.resourceGroups") or []:
+            covered = list(group.get("coveredResources", []))
+            for flavor in group.get("flavors", []):
+                listed = {one["name"]: one["nominalQuota"] for one in flavor.get("resources", [])}
+                if sorted(listed) != sorted(covered):
+                    rule = "every resource that is covered has a quota"
+                    yield wrong(
+                        "K8S003", queue.place, "the resources of the quota", sorted(listed), sorted(covered), rule
+                    )
+                for name, value in listed.items():
+                    given[name] += amount(value)
+    for name in given.keys() & there.keys():
+        # Queues of a cohort borrow, and hosts without a whole GPU have none to give.
+        nothing = given[name] == 0 and there[name] > 0
+        if nothing or given[name] > there[name] * (1 + 1e-9):
+            place = queues[0].place + (" and others" if len(queues) > 1 else "")
+            rule = f"{len(cluster.hosts):,} hosts have as many"
+            said, most = _shown(name, given[name]), f"at most {_shown(name, there[name])}"
+            yield wrong("K8S003", place, f"the quota of {name}", said, most, rule)
+
+
+def _shown(resource: str, value: float) -> str:
+    return f"{value / 2**30:,.0f}Gi" if resource == "memory" else f"{value:,.0f}"
+
+
+def _names(cluster: Cluster, *kinds: str) -> set[str]:
+    return {one.name for one in cluster.of(*kinds)}
+
+
+def named(cluster: Cluster) -> Iterator[Finding]:
+    """Yield objects that name a queue, a flavour, a topology, a namespace or labels that no other object has."""
+    flavors, topologies = _names(cluster, "ResourceFlavor"), _names(cluster, "Topology")
+    for queue in cluster.of("ClusterQueue"):
+        for group in queue.at("spec.resourceGroups") or []:
+            yield from _one_of(queue, "flavors", [one.get("name") for one in group.get("flavors", [])], flavors)
+    for queue in cluster.of("LocalQueue"):
+        yield from _one_of(queue, "clusterQueue", [queue.at("spec.clusterQueue")], _names(cluster, "ClusterQueue"))
+    node_labels = {key for node in cluster.of("Node") for key in (node.at("metadata.labels") or {})}
+    node_labels.add("kubernetes.io/hostname")
+    for flavor in cluster.of("ResourceFlavor"):
+        yield from _one_of(flavor, "topologyName", [flavor.at("spec.topologyName")], topologies)
+        selected = flavor.at("spec.nodeLabels") or {}
+        if selected.get(KIND) != "gpu":
+            yield wrong("K8S005", flavor.place, KIND, selected.get(KIND), "gpu", "nodes with GPUs have this label")
+    for topology in cluster.of("Topology"):
+        levels = [level.get("nodeLabel") for level in topology.at("spec.levels") or []]
+        yield from _one_of(topology, "nodeLabel", levels, node_labels)
+        if levels[-1:] != ["kubernetes.io/hostname"]:
+            yield wrong(
+                "K8S005", topology.place, "the last level", levels[-1:], "kubernetes.io/hostname", "pods are on hosts"
+            )
+    yield from _namespaces(cluster)
+    local = _names(cluster, "LocalQueue")
+    for job in cluster.of("Job"):
+        queue_name = (job.at("metadata.labels") or {}).get(_QUEUE_LABEL)
+        yield from _one_of(job, _QUEUE_LABEL, [queue_name], local)
+        if job.at("spec.suspend") is not True:
+            yield wrong("K8S005", job.place, "suspend", job.at("spec.suspend"), True, "the queue starts what it admits")
+
+
+def _one_of(one: Object, what: str, values: list[object], known: set[str]) -> Iterator[Finding]:
+    for value in values:
+        if value not in known:
+            expected = ", ".join(sorted(known)) or "nothing, since there is none"
+            yield wrong("K8S005", one.place, what, value, expected, "objects name what is there")
+
+
+def _namespaces(cluster: Cluster) -> Iterator[Finding]:
+    made = _names(cluster, "Namespace")
+    jobs = {one.namespace for one in cluster.of("Job", "Deployment", "LeaderWorkerSet")}
+    for one in cluster.objects:
+        if one.kind in _OF_THE_CLUSTER or not one.namespace:
+            continue
+        # The charts make namespaces of their own, which their README has.
+        if one.namespace not in made and one.kind != "IPPool":
+            expected = ", ".join(sorted(made))
+            yield wrong("K8S005", one.place, "namespace", one.namespace, expected, "namespace.yaml makes it")
+    for network in cluster.of("HostDeviceNetwork"):
+        if network.at("spec.networkNamespace") not in jobs:
+            rule = "pods use networks of their own namespace"
+            value = network.at("spec.networkNamespace")
+            yield wrong("K8S005", network.place, "networkNamespace", value, ", ".join(sorted(jobs)), rule)
+
+
+def volumes(cluster: Cluster) -> Iterator[Finding]:
+    """Yield claims larger than their volume, volumes larger than the storage, and claims that are not there."""
+    volumes_of = {one.name: one for one in cluster.of("PersistentVolume")}
+    claims = {(one.namespace, one.name): one for one in cluster.of("PersistentVolumeClaim")}
+    storage = cluster.papers.documents.design.inventory.storage
+    usable = storage.usable_bytes or storage.capacity_bytes
+    for volume in volumes_of.values():
+        size = volume.at("spec.capacity.storage")
+        if amount(size) > usable * (1 + 1e-6):
+            most = f"at most {usable / 2**30:,.0f}Gi"
+            yield wrong("K8S006", volume.place, "capacity", size, most, "storage.md and plan.json have as much")
+        claim = volume.at("spec.claimRef") or {}
+        if claim and (claim.get("namespace"), claim.get("name")) not in claims:
+            said = f"{claim.get('namespace')}/{claim.get('name')}"
+            yield wrong("K8S006", volume.place, "claimRef", said, "a claim that is there", "nobody else may take it")
+        path = str(volume.at("spec.hostPath.path") or "")
+        if path and not path.startswith("/shared/"):
+            yield wrong("K8S006", volume.place, "hostPath", path, "a folder of /shared", "every node mounts it there")
+    for claim_object in claims.values():
+        asked, own = (
+            claim_object.at("spec.resources.requests.storage"),
+            volumes_of.get(str(claim_object.at("spec.volumeName"))),
+        )
+        if own is None:
+            value = claim_object.at("spec.volumeName")
+            yield wrong("K8S006", claim_object.place, "volumeName", value, ", ".join(volumes_of), "the volume is there")
+        elif amount(asked) > amount(own.at("spec.capacity.storage")):
+            most = f"at most {own.at('spec.capacity.storage')}"
+            yield wrong("K8S006", claim_object.place, "storage", asked, most, f"{own.place} has as much")

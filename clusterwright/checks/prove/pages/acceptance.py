@@ -1,0 +1,222 @@
+"""The acceptance test: what every step expects, as tables, plan and catalogue give it."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from clusterwright.checks.prove.pages.hall import Hall
+from clusterwright.checks.prove.pages.power import cord_load, fullest
+from clusterwright.checks.prove.pages.said import Sentence, Table
+from clusterwright.checks.prove.papers import absent
+from clusterwright.errors import Finding
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
+from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
+from clusterwright.plan.record import TrainingOption
+
+FILE = "acceptance.md"
+_HEAD = ("#", "do", "expected", "seen")
+#: What InfiniBand calls its port rates, in bytes/s one way.
+_RATES = {25e9: "HDR", 50e9: "NDR", 100e9: "XDR"}
+_LIVES = {SLOWS: "no node goes down, all go on at lower power", TOO_FEW: "nodes of this rack go down"}
+
+Step = tuple[str, str | None]
+
+
+def _racks(hall: Hall) -> Iterator[Step]:
+    heaviest = max(hall.racks, key=lambda rack: rack.weight_kg)
+    counts = ", ".join(f"{count:,} {network}" for network, count in sorted(hall.networks.items()))
+    strips = sum(rack.pdus for rack in hall.racks)
+    yield "count racks against `racks.svg`", f"{len(hall.racks):,} racks, {strips:,} PDUs"
+    weight = f"{heaviest.weight_kg:,.0f} kg of devices whose weight is known, and the rack itself"
+    yield "ask the building for its floor load", f"the heaviest is {heaviest.name}: {weight}"
+    yield "check every label against `cables.csv`, both ends", f"{len(hall.links):,} links: {counts}"
+
+
+def _power(hall: Hall) -> Iterator[Step]:
+    rack, site = fullest(hall, "compute"), hall.design.site
+    if rack is None:
+        return
+    load = cord_load(hall, rack)
+    what = "power shelf" if rack.shelves else "PDU"
+    outcome = _LIVES.get(loss(hall.system, pdus=rack.feeds, lost=1).outcome, "no node goes down")
+    most = f"at most {site.rack_power_w / 1e3:,.1f} kW a rack, {hall.power.it_w / 1e3:,.0f} kW in all (nameplate)"
+    yield "measure the draw of every rack under phase 8", most
+    yield (
+        f"under full load open one {what}'s breaker in one compute rack, close it again, go on to the next one",
+        (
+            f"{outcome}; each of the {max(1, rack.feeds - 1)} others carries at most {load.failed_va / 1e3:.1f} of its "
+            f"{site.feed.va / 1e3:.1f} kVA, no line more than {load.line_a:.1f} A"
+        ),
+    )
+    warm = f"air warms by no more than {site.air_rise_c:g} C from inlet to outlet"
+    yield "read the inlet temperature of every node after an hour of phase 8", warm
+
+
+def _management(hall: Hall) -> Iterator[Step]:
+    hosts = len(hall.inventory.hosts())
+    yield "ping every management port", f"{hall.managed:,} answer"
+    words = "none with the maker's password"
+    yield "`ipmitool -H … chassis status` for every node; change its password", f"{hosts:,} answer, {words}"
+
+
+def _fabric(hall: Hall) -> Iterator[Step]:
+    """Yield switches, ports and links of the compute fabric, counted in the cable list."""
+    rows = [row for row, _ in hall.links if row["network"] == "compute"]
+    ports = sum(row["tier"] in {"node-leaf", "manager-leaf"} for row in rows)
+    if hall.inventory.compute_network != INFINIBAND_NETWORK:
+        yield "`lldpctl` on every switch against `fabric.csv`", f"{len(rows) - ports:,} links between switches"
+        return
+    switches = sum(hall.switches("compute", level) for level in ("leaf", "spine", "core"))
+    planes = " in all planes" if hall.inventory.planes > 1 else ""
+    yield (
+        "`ibnetdiscover` and compare with `fabric.ibnetdiscover`, port by port; GUIDs differ, names must not",
+        f"{switches:,} switches, {ports:,} ports, {len(rows):,} links{planes}",
+    )
+    rate = _RATES.get(hall.inventory.compute_port_bytes_per_s)
+    if rate is not None:
+        yield "`iblinkinfo --downports` and `iblinkinfo`", f"all links up at 4x {rate}; none slower"
+    errors = "no symbol errors, no link recoveries or link downs"
+    yield "`ibqueryerrors -K`, an hour of phase 6 over all nodes, `ibqueryerrors`", errors
+    alike = "the same bandwidth; one hop on the same leaf (`ibtracert`)"
+    yield "for every rail, `ib_write_bw` between two nodes of one leaf, then of two leaves", alike
+
+
+def _nodes(hall: Hall) -> Iterator[Step]:
+    option, inventory = hall.papers.documents.option, hall.inventory
+    software = hall.papers.documents.plan.software_of(option.target)
+    vendor = hall.papers.catalogue.accelerators[hall.system.accelerator].vendor
+    gpus, driver = hall.system.gpus // inventory.hosts_per_node, None
+    if software is not None:
+        driver = software.version("driver")
+    if vendor == "NVIDIA":
+        version = "one driver version" if driver is None else f"driver {driver}"
+        yield "`nvidia-smi -L` on every node", f"{gpus} GPUs, {version} on all nodes"
+    fabric = None if software is None else software.version("fabricmanager")
+    if software is not None and option.scheduler != "kubernetes":
+        words = "status 0: what is pinned is there, nothing below what the set requires"
+        of_fabric = f", Fabric Manager {fabric}" if fabric else ""
+        yield "`node/software_check.sh` on every node", words + of_fabric
+    infiniband = inventory.compute_network == INFINIBAND_NETWORK
+    ports = (hall.system.fabric_ports or 0) // inventory.hosts_per_node or "all"
+    state = "Active" if infiniband else "ACTIVE"
+    command = "ibstat" if infiniband else "rdma link"
+    yield f"`{command}` on every node", f"{ports} compute ports {state}, all with one firmware version"
+
+
+def _collectives(hall: Hall) -> Iterator[Step]:
+    gpus = hall.system.gpus // hall.inventory.hosts_per_node
+    if hall.papers.catalogue.accelerators[hall.system.accelerator].vendor == "NVIDIA":
+        yield f"`all_reduce_perf -b 16G -e 16G -g {gpus}` inside every node", "all nodes within 5 % of the median"
+    halves = "halves alike; if not, divide further until the slow leaf or node is found"
+    yield f"the same over all {hall.inventory.nodes:,} nodes, then over each half", halves
+
+
+def _storage(hall: Hall) -> Iterator[Step]:
+    storage = hall.inventory.storage
+    reads, writes = storage.read_bytes_per_s, storage.write_bytes_per_s
+    files = "`fio` or `elbencho`, sequential reads from all nodes, files larger than their memory"
+    yield files, f"at least {reads / 1e9:,.1f} GB/s in all"
+    yield "the same with writes", f"at least {writes / 1e9:,.1f} GB/s in all: a checkpoint in time"
+    yield "`df` of the file system", f"at least {storage.capacity_bytes / 1e12:,.0f} TB"
+    alone = min(NODE_BYTES_PER_S, reads)
+    yield "the reads again from one node, alone", f"at least {alone / 1e9:,.1f} GB/s"
+    if storage.lustre is not None:
+        osts = "the number of the offer of" if storage.lustre.osts is None else storage.lustre.osts
+        yield "`lfs osts` and `lfs mdts` on a node", f"{storage.lustre.mdts} MDT, {osts} OST, all ACTIVE"
+
+
+def _scheduler(hall: Hall) -> Iterator[Step]:
+    option, hosts = hall.papers.documents.option, len(hall.inventory.hosts())
+    gpus = f"{hall.inventory.gpus:,} GPUs"
+    if option.scheduler == "kubernetes":
+        yield "`kubectl get nodes -l node-kind=gpu`", f"{hosts:,} nodes Ready, {gpus} allocatable"
+        return
+    nodes = option.training_nodes if isinstance(option, TrainingOption) else option.nodes
+    working = nodes * hall.inventory.hosts_per_node
+    yield "`sinfo -N -l`", f"{hosts:,} nodes idle, {gpus}"
+    each = option.gpus_per_node // hall.inventory.hosts_per_node
+    if isinstance(option, TrainingOption):
+        yield f"`srun -N {working} --gres=gpu:{each} hostname`", f"{working:,} names"
+
+
+def _work(hall: Hall) -> Iterator[Step]:
+    """Yield the speed of a training job with its band, and what is left when a node fails."""
+    option, plan = hall.papers.documents.option, hall.papers.documents.plan
+    if not isinstance(option, TrainingOption) or plan.workload.kind != "train":
+        return
+    speed, days = option.tokens_per_s_per_gpu, option.calendar_days
+    slow, fast = speed * days / option.calendar_days_high, speed * days / option.calendar_days_low
+    submit = "kubernetes/jobs/submit.sh" if option.scheduler == "kubernetes" else "launch/submit.sh --host LOGIN"
+    yield (
+        f"`{submit} --image IMAGE` without data for 24 h",
+        f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; no restart",
+    )
+    spare = option.failures.spare_nodes
+    if spare:
+        left = (
+            f"on {option.training_nodes:,} of the {option.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
+        )
+        words = f"the job goes on from its last checkpoint within the planned restart, {left}"
+    elif option.failures.elastic:
+        words = "the job goes on from its last checkpoint within the planned restart, with one replica less"
+    else:
+        words = (
+            "the job waits in the queue: it needs all nodes, and none is spare (`reliability.spare_nodes`). Give the "
+            "node its power back; the job goes on from its last checkpoint within the planned restart"
+        )
+    yield "kill one node's power during the run", words
+
+
+def _steps(hall: Hall) -> Iterator[Sequence[str | None]]:
+    for phase in (_racks, _power, _management, _fabric, _nodes, _collectives, _storage, _scheduler, _work):
+        for do, expected in phase(hall):
+            yield None, do, expected, None
+
+
+_NUMBERED = re.compile(r"^\| (\d+)\.(\d+) \|")
+_BASELINE = re.compile(r"about (\d+) GB/s; look closer below (\d+), replace the node below (\d+);")
+#: Least share of the ports' rate that a collective over two sound nodes is seen to reach; an assumption.
+_LEAST_SHARE = 0.7
+
+
+def numbered(hall: Hall) -> Iterator[Finding]:
+    """Yield headings and steps that do not follow the one before."""
+    phase = step = 0
+    for number, line in enumerate(hall.papers.text(FILE).splitlines(), start=1):
+        heading, row = re.match(r"## (\d+)\.", line), _NUMBERED.match(line)
+        if heading is not None:
+            phase, step = phase + 1, 0
+        if row is not None:
+            step += 1
+        said = heading[1] if heading else f"{row[1]}.{row[2]}" if row else ""
+        expected = str(phase) if heading else f"{phase}.{step}"
+        if said and said != expected:
+            rule = "phases and steps are done in their order"
+            yield absent("PAG001", f"{FILE}:{number}", "the number", said, expected, rule)
+
+
+def baseline(hall: Hall) -> Iterator[Finding]:
+    """Yield a bandwidth of collectives that ports and links cannot give, or that a sound node is far above."""
+    text, system = hall.papers.text(FILE), hall.system
+    chip = hall.papers.catalogue.accelerators[system.accelerator]
+    most = chip.scale_up_bytes_per_s_per_gpu_one_way
+    network = (system.fabric_bytes_per_s_per_gpu_one_way or 0) * system.gpus / hall.inventory.hosts_per_node
+    for match in _BASELINE.finditer(text):
+        usual, closer, replace = (float(value) for value in match.groups())
+        line = text.count("\n", 0, match.start()) + 1
+        fits = replace < closer < usual and (not most or usual <= most / 1e9) and usual >= _LEAST_SHARE * network / 1e9
+        if not fits or replace < usual / 2:
+            bounds = f"{_LEAST_SHARE * network / 1e9:,.0f} to {(most or 0) / 1e9:,.0f}, then less, then half or more"
+            rule = "the rate of the ports of a node, and of the links inside it, bounds it"
+            yield absent("PAG001", f"{FILE}:{line}", "GB/s that a collective reaches", match[0], bounds, rule)
+
+
+SAID: tuple[Sentence | Table, ...] = (
+    Table(
+        file=FILE,
+        head=_HEAD,
+        rows=_steps,
+        rule="tables, plan and catalogue give the value that has to come out",
+        key=(1,),
+    ),
+)

@@ -1,0 +1,78 @@
+"""The page of the Kubernetes files: nodes, GPUs and ports that have to be there before a job starts."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from clusterwright.checks.prove.pages.hall import Hall
+from clusterwright.checks.prove.pages.said import Sentence, Table
+
+FILE = "kubernetes/README.md"
+_RAILS = "kubernetes/network/rails.yaml"
+_RESOURCE = re.compile(r"allocatable `([\w.]+/(?:gpu|gaudi))` of every node")
+
+
+def _hosts(hall: Hall) -> list[str]:
+    return hall.inventory.hosts()
+
+
+def _ports(hall: Hall) -> str | None:
+    """Return the compute ports of a host, None where no pod gets them as a resource."""
+    if not (hall.papers.documents.site / _RAILS).is_file():
+        return None
+    return str((hall.system.fabric_ports or 0) // hall.inventory.hosts_per_node)
+
+
+def _rows(hall: Hall) -> Sequence[Sequence[str | None]]:
+    hosts = len(_hosts(hall))
+    rows: list[Sequence[str | None]] = [("`kubectl get nodes -l node-kind=gpu`", f"{hosts:,} nodes, all Ready")]
+    software = hall.papers.documents.plan.software_of(hall.papers.documents.option.target)
+    resource = _RESOURCE.search(hall.papers.text(FILE))
+    # Where GPUs are divided, as many fewer are whole; shared ones have a name of their own.
+    if resource is not None and (software is None or not software.instances):
+        gpus = hall.inventory.gpus // hosts
+        whole = gpus * (hosts - (0 if software is None else software.shared_of(hosts)))
+        rows.append((f"allocatable `{resource[1]}` of every node", f"{gpus}; {whole:,} in all"))
+    if _ports(hall) is not None:
+        rows.append(("allocatable `nvidia.com/rail` of a node", f"{_ports(hall)} on every node"))
+    return rows
+
+
+def _values(*found: Callable[[Hall], object]) -> Callable[[Hall], Sequence[str] | None]:
+    def values(hall: Hall) -> Sequence[str] | None:
+        said = [one(hall) for one in found]
+        return None if None in said else [str(one) for one in said]
+
+    return values
+
+
+def _count(hall: Hall) -> int:
+    return len(_hosts(hall))
+
+
+SAID: tuple[Sentence | Table, ...] = (
+    Sentence(
+        file=FILE,
+        text="# Kubernetes on {} × {}\n",
+        values=_values(_count, lambda hall: hall.system.name),
+        rule="the inventory has them",
+    ),
+    Sentence(
+        file=FILE,
+        text="What belongs on a cluster with {} nodes called {} to {}, as in",
+        values=_values(_count, lambda hall: _hosts(hall)[0], lambda hall: _hosts(hall)[-1]),
+        rule="racks.csv has these hosts",
+    ),
+    Sentence(
+        file=FILE,
+        text="the {} compute ports of a node as `nvidia.com/rail`",
+        values=_values(_ports),
+        rule="the fabric joins as many ports of a node",
+    ),
+    Sentence(
+        file=FILE,
+        text="if a node offers more than {} `nvidia.com/rail`",
+        values=_values(_ports),
+        rule="the fabric joins as many ports of a node",
+    ),
+    Table(file=FILE, head=("do", "expected"), rows=_rows, rule="the inventory has them"),
+)
