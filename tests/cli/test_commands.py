@@ -192,15 +192,15 @@ def test_check_looks_at_every_file(command: Command, small: Path, tmp_path: Path
 
 
 def test_plan_prints_the_answer_first(command: Command, shipped: Path) -> None:
-    """Answer, comparison, caveats in one sentence and the next commands, in this order; no more without `--details`."""
+    """The run, the horizon, the comparison, what to check and the next command, in this order, on one screen."""
     ended = command("plan", shipped)
     assert ended.code == 0
     assert ended.err.startswith("warning[TCO002]: ")
     assert len(ended.err.splitlines()) == 1
-    order = ("Answer", "Breakeven", "Caveats", "Next")
+    order = ("One run", "36 months", "Beware", "Ranked", "Check", "Next")
     places = [ended.out.index(f"  {title}") for title in order]
     assert places == sorted(places)
-    assert ended.out.index("days (low–high)") < places[1]
+    assert len(ended.out.splitlines()) <= 24
     hardware = {"AWS": "p5.48xlarge", "Azure": "Standard_ND96isr_H100_v5", "Google Cloud": "a3-highgpu-8g"}
     for name, instance in hardware.items():
         assert re.search(rf"^  {name}, on demand +{instance} ", ended.out, re.MULTILINE), name
@@ -211,7 +211,7 @@ def test_plan_prints_the_answer_first(command: Command, shipped: Path) -> None:
 def test_details_are_sorted_by_dollars(command: Command, shipped: Path) -> None:
     """`--details` shows layout, memory and every assumed price, the most dollars of the horizon first."""
     ended = command("plan", shipped, "--details")
-    for title in ("Layout", "Memory", "Limited by", "Not counted"):
+    for title in ("Answer", "Near misses", "Breakeven", "Basis", "Layout", "Memory", "Limited by", "Not counted"):
         assert f"  {title}" in ended.out
     assert "help: last seen more than 180 days before" in ended.err
     lines = ended.out.splitlines()
@@ -222,7 +222,8 @@ def test_details_are_sorted_by_dollars(command: Command, shipped: Path) -> None:
     assert len(dollars) > 30
     assert dollars == sorted(dollars, reverse=True)
     assert "Managed Lustre" in listed[0]
-    assert "Managed Lustre" in command("plan", shipped).out
+    count = len({line.split("  ")[1] for line in listed if line.strip()})
+    assert f"assumed: {count} prices" in command("plan", shipped).out
 
 
 def test_plan_prose_is_wrapped(command: Command, small: Path) -> None:
@@ -504,6 +505,7 @@ def test_a_missing_price_leaves_a_total_unknown_and_an_asked_price_missing(comma
     ranked = ended.out.partition("\n  Ranked")[2].partition("\n\n")[0]
     assert "Azure, on demand" in ranked
     assert "AWS" not in ranked
-    assert "AWS, spot: no price of GPU node p5.48xlarge" in " ".join(ended.out.split())
     assert "no documented spot price" in " ".join(ended.out.split())
+    whole = command("plan", shipped, *unpriced, "--details").out
+    assert "AWS, spot: no price of GPU node p5.48xlarge" in " ".join(whole.split())
     assert command("prices", "aws/p5.48xlarge", "--as-of", "2015-01-01").code == 3

@@ -116,7 +116,7 @@ def test_the_shipped_answer_is_a_screen(
     ended = command("plan", shipped)
     lines = ended.out.splitlines()
     assert too_wide(ended.out.partition("  Next")[0], width) == []
-    assert lines[lines.index("") + 1].startswith("  Answer")
+    assert lines[lines.index("") + 1].startswith("  One run")
     table = next(number for number, line in enumerate(lines) if "days (low–high)" in line)
     assert all("$" in line for line in lines[table + 1 : table + 4])
     assert not any(line.strip().startswith(("Memory", "Layout")) for line in lines)

@@ -50,9 +50,10 @@ def test_shares_add_up_and_are_those_of_the_cash_flow() -> None:
 
 def test_owning_at_half_documented_is_called_indicative() -> None:
     """Where the recommended way is priced by half, the answer says so; where it is priced whole, nothing is said."""
-    text = " ".join(plan_text(shipped(), SHIPPED, money=USD).split())
-    assert "a run, indicative (52 % documented)" in text
-    assert text.count(", indicative (") == 1
+    for details in (False, True):
+        text = " ".join(plan_text(shipped(), SHIPPED, details=details, money=USD).split())
+        assert f"{'a run' if details else '40.8 runs'}, indicative (52 % documented)" in text
+        assert text.count(", indicative (") == 1
 
 
 def test_a_quote_is_no_list_price() -> None:
@@ -214,7 +215,8 @@ def test_every_output_says_the_same() -> None:
     plan = shipped()
     lines = basis_lines(plan, USD)
     assert len(lines) == 3
-    plain = [" ".join(text.split()) for text in (plan_text(plan, SHIPPED, money=USD), comparison_text(plan, USD))]
+    details = plan_text(plan, SHIPPED, details=True, money=USD)
+    plain = [" ".join(text.split()) for text in (details, comparison_text(plan, USD))]
     marked = [text.replace("\\", "") for text in (comparison_markdown(plan, USD), readme(plan, USD))]
     for line in lines:
         assert all(line.replace(" ", "") in text.replace(" ", "") for text in plain), line
@@ -229,4 +231,4 @@ def test_a_plan_of_an_older_version_says_nothing_of_it() -> None:
     """No basis is known of a plan that was written without."""
     old = replace(shipped(), ranking=tuple(replace(way, basis=None) for way in shipped().ranking))
     assert basis_lines(old, USD) == ()
-    assert "Basis" not in plan_text(old, SHIPPED, money=USD)
+    assert "Basis" not in plan_text(old, SHIPPED, details=True, money=USD)

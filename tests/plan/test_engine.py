@@ -54,6 +54,7 @@ def test_nothing_of_training_is_in_plan_comparison_and_explanations(plan: Plan) 
     written = {
         "plan.json": dumps(plan),
         "plan": plan_text(plan, Path("pictures.yaml"), money=USD),
+        "details": plan_text(plan, Path("pictures.yaml"), details=True, money=USD),
         "compare.json": f"{comparison_document(plan)} {ranking_document(plan, money)}",
         "compare": "\n".join([comparison_text(plan, USD), *ranking_lines(plan, money, money=USD)]),
         "explain": str([explanations(plan, option.target) for option in plan.options]),

@@ -45,14 +45,14 @@ def test_the_fastest_layout_needs_no_reason() -> None:
     option = _option(plan)
     assert option.faster is None
     assert choice_text(option) == ""
-    assert "layout taken since" not in " ".join(plan_text(plan, SHIPPED, money=USD).split())
+    assert "layout taken since" not in " ".join(plan_text(plan, SHIPPED, details=True, money=USD).split())
 
 
 def test_the_answer_says_what_the_usual_layout_costs_in_one_line() -> None:
     """The share of days in the line is that between the plans with and without a tolerance."""
     usual, fastest = plan_of(SHIPPED, *_SIZE), plan_of(SHIPPED, *_SIZE, _FASTEST)
     share = _option(usual).calendar_days / _option(fastest).calendar_days - 1
-    said = plan_text(usual, SHIPPED, money=USD)
+    said = plan_text(usual, SHIPPED, details=True, money=USD)
     assert f"for {100 * share:.1f} % more days than the fastest" in " ".join(said.split())
 
 

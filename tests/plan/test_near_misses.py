@@ -56,6 +56,6 @@ def test_every_output_says_so() -> None:
         assert miss.late_days == pytest.approx(miss.calendar_days_high - goal_days)
         assert f"{miss.nodes} miss by" in lines[0]
     assert f": {option.nodes} nodes chosen, {option.near_misses[0].nodes} miss by" in lines[0]
-    for text in (plan_text(plan, SHIPPED, money=USD), readme(plan, USD)):
+    for text in (plan_text(plan, SHIPPED, details=True, money=USD), readme(plan, USD)):
         assert all(" ".join(line.split()) in " ".join(text.split()) for line in lines)
     assert loads(dumps(plan)).options[index].near_misses == option.near_misses

@@ -150,7 +150,7 @@ def _shown_tables_decide(plan: Plan) -> None:
     answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if answer is None or kept is None:
         return
-    ranked = plan_text(plan, Path("blueprint.yaml"), money=USD).split(paper_title(plan))[0]
+    ranked = plan_text(plan, Path("blueprint.yaml"), details=True, money=USD).split(paper_title(plan))[0]
     asked = plan.workload.unit.asked
     assert _least(_text_column(ranked, asked, asked=asked), answer.run_usd)
     assert _least(_text_column(ranked, "NPV", asked=asked), kept.npv_usd)

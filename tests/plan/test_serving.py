@@ -403,7 +403,7 @@ def test_a_costly_confidence_that_nobody_asked_for_gives_way_to_even_odds() -> N
     assert option.meets_goal
     text = " ".join(plan_text(unset, Path("chat.yaml"), money=USD).split())
     assert "at P95, even odds: the prediction is too uncertain for 90 % confidence" in text
-    answer = text.split(" Answer ")[1].split(" Ranked ")[0]
+    answer = text.split(" One month ")[1].split(" Ranked ")[0]
     assert "even odds: the prediction is uncertain, 90 % confidence would take" in answer
     assert "load-test one replica first" in answer
     (warning,) = (one for one in unset.warnings if one.id == "SRV022" and one.message.startswith("aws"))
@@ -476,7 +476,9 @@ def test_the_probability_of_an_option_is_printed_explained_and_in_the_plan() -> 
     said = f"{option.probability * 100:.0f} %"
     assert json.loads(dumps(plan))["options"][0]["probability"] == option.probability
     assert ("goals met", said) in option.key_figures
-    assert f"{said} probable that the goals are met" in plan_text(plan, Path("chat.yaml"), money=USD)
+    for details in (False, True):
+        text = " ".join(plan_text(plan, Path("chat.yaml"), details=details, money=USD).split())
+        assert f"{said} probable that the goals are met" in text
     assert find(explanations(plan, "aws"), "goals_met").value == said
 
 

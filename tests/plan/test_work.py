@@ -60,7 +60,7 @@ def test_every_output_shows_where_the_runs_come_from(tmp_path: Path, given: tupl
     """Plan, comparison, its Markdown and the folder's README have the equation."""
     plan = small(tmp_path, *given)
     texts = (
-        plan_text(plan, tmp_path, money=USD),
+        plan_text(plan, tmp_path, details=True, money=USD),
         comparison_text(plan, USD),
         comparison_markdown(plan, USD),
         readme(plan, USD),

@@ -38,13 +38,16 @@ from clusterwright.plan.text.words import (
     answer_lines,
     band_text,
     hardware_lines,
+    horizon_answer,
     own_facts_lines,
     software_text,
     term_text,
+    unit_answer,
     usual_layout_text,
 )
 from clusterwright.plan.work import work_text
-from clusterwright.units import percent
+from clusterwright.tco.terms.records import Breakeven
+from clusterwright.units import counted, percent
 
 #: Columns before prose, and the fewest that it is readable in.
 _INDENT = 15
@@ -69,12 +72,44 @@ def plan_text(
         path: of the blueprint, for the next commands.
         set_values: overrides, which the next commands repeat.
         written: whether every file has just been written, so that `build` is no next command.
-        details: also show layout, memory, what limits the step, and every assumption and omission.
+        details: show in place of the first screen the answer in sentences, what it rests on, layout, memory, what
+            limits the step, and every assumption and omission.
         money: how amounts are written.
     """
-    parts = [
-        *prose(_heading(plan), hanging=2),
+    screen = _whole(plan, money) if details else _first_screen(plan, money)
+    return "\n".join(
+        [
+            *prose(_heading(plan), hanging=2),
+            "",
+            *screen,
+            *_next(plan, path, set_values, written=written, details=details),
+        ]
+    )
+
+
+def _first_screen(plan: Plan, money: MoneyFormat) -> list[str]:
+    """Return the answer, the table that it is read from, what to beware of, and how sure its money is."""
+    shown = shown_of(plan)
+    return [
+        *_answers(plan, money),
+        *(_block(shown.title, *lines) if (lines := shown.brief(plan, money)) else ()),
+        *(_block("Beware", *lines) if (lines := _cheaper(plan, money)) else ()),
         "",
+        _comparison(plan, money),
+        "",
+        *shown.table(plan, money),
+        *(() if plan.ranked else _not_ranked(plan, money)),
+        *_own_facts(plan),
+        *_no_price(plan),
+        *_block("Currency", *money.note[1:]),
+        *_findings(plan),
+        *_block("Check", _check_line(plan)),
+    ]
+
+
+def _whole(plan: Plan, money: MoneyFormat) -> list[str]:
+    """Return the answer in sentences, the comparison, and all that either rests on."""
+    return [
         *(_bold_text(line) for line in _block("Answer", *answer_lines(plan, money))),
         "",
         _comparison(plan, money),
@@ -87,14 +122,64 @@ def plan_text(
         *_block("Work", work_text(plan)),
         *_block("Basis", *basis_lines(plan, money)),
         *_block("Hardware", *hardware_lines(plan, money)),
-        *(_block("Own facts", *own_facts_lines(plan)) if plan.own_facts else ()),
+        *_own_facts(plan),
         *_no_price(plan),
         *_block("Currency", *money.note[1:]),
         *_findings(plan),
-        *(_details(plan, money) if details else _block("Caveats", *_caveats(plan, money))),
-        *_next(plan, path, set_values, written=written),
+        *_block("Caveats", *_caveats(plan, money)),
+        "",
+        *_details(plan, money),
     ]
-    return "\n".join(parts)
+
+
+def _answers(plan: Plan, money: MoneyFormat) -> list[str]:
+    """Return the answer for a unit of work and for the horizon, each under its title."""
+    alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
+    if alone is None:
+        return [_bold_text(line) for line in _block("Answer", *answer_lines(plan, money))]
+    what, *parts = unit_answer(plan, alone, money)
+    shown = [(f"One {plan.workload.unit.name}", what, parts)]
+    if kept is not None:
+        what, *parts = horizon_answer(plan, kept, money)
+        shown.append((_months(plan), what, [*parts, *_pays_back(plan, kept)]))
+    return [_bold_text(line) for title, what, parts in shown for line in _block(title, f"{what}: {'; '.join(parts)}")]
+
+
+def _pays_back(plan: Plan, kept: Alternative) -> tuple[str, ...]:
+    """Return when the recommended purchase has paid off against every rented target; nothing where it does not."""
+    months = [(entry.months, index) for index, entry in enumerate(plan.breakevens) if entry.months is not None]
+    if kept.key not in {entry.owned_key for entry in plan.breakevens} or len(months) < len(plan.breakevens):
+        return ()
+    last = plan.breakevens[max(months)[1]]
+    return (f"pays back against {_rented_name(last)} in {_month_text(last)}",)
+
+
+def _cheaper(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
+    """Return how many ways are cheaper on paper alone, and from which amount; nothing without an answer."""
+    prices = [(way.run_usd, way.key) for way in paper_ways(plan) if way.run_usd is not None]
+    if not plan.ranked or not prices:
+        return ()
+    usd, key = min(prices)
+    count = f"{len(prices)} cheaper offers" if len(prices) > 1 else "1 cheaper offer"
+    return (f"{count} not ranked, from {money.text(usd)} ({term_text(key)})",)
+
+
+def _own_facts(plan: Plan) -> list[str]:
+    return _block("Own facts", *own_facts_lines(plan)) if plan.own_facts else []
+
+
+def _check_line(plan: Plan) -> str:
+    """Return how much of the answer is assumed or not counted, in a line."""
+    prices = len({entry.line.line.sku for entry in assumed_prices(plan)})
+    values = sum(entry.basis == ASSUMED for entry in plan.parameters)
+    assumed = [
+        *([counted(prices, "price")] if prices else []),
+        *([counted(values, "value")] if values else []),
+        *(["software (workload.framework names none)"] if software_text(plan) else []),
+    ]
+    said = [f"assumed: {', '.join(assumed)}"] if assumed else []
+    said.append(f"not counted: {counted(len(plan.not_counted), 'thing')}; prices as of {plan.as_of}: plan --details")
+    return "; ".join(said)
 
 
 def caveats_line(plan: Plan, money: MoneyFormat) -> str:
@@ -185,7 +270,6 @@ def _details(plan: Plan, money: MoneyFormat) -> list[str]:
         *run,
         *([""] if run else []),
         *caveat_details(plan, money),
-        *(row for line in (software_text(plan), band_text(plan)) if line for row in prose(line, indent=2)),
         "",
     ]
 
@@ -197,20 +281,25 @@ def _heading(plan: Plan) -> str:
     return f"{' · '.join(part for part in parts if part)}{goal}"
 
 
-def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool) -> list[str]:
+def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool, details: bool) -> list[str]:
     answer = plan.alternative(plan.recommended_key)
     own = answer is not None and bool(answer.set_values)
     chosen = again_text(answer) if answer is not None and own else ""
     of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
-    lines = commands(
-        (
-            *([(f"clusterwright plan {of} {chosen}", f"{_the_answer(plan)} as the plan's option")] if own else []),
-            *([] if written else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report")]),
+    entries = [
+        *([(f"clusterwright plan {of} {chosen}", f"{_the_answer(plan)} as the plan's option")] if own else []),
+        *(
+            []
+            if written
+            else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report" if details else "")]
+        ),
+    ]
+    if details or not entries:
+        entries += [
             (f"clusterwright explain {of}", "where each number comes from"),
             (f"clusterwright compare {of}", "renting against owning"),
-        ),
-        indent=_INDENT,
-    )
+        ]
+    lines = commands(entries, indent=_INDENT)
     return [f"  {'Next':<{_INDENT - 2}}{lines[0].lstrip()}", *lines[1:]]
 
 
@@ -294,17 +383,24 @@ def _breakevens(plan: Plan) -> list[str]:
 def breakeven_text(plan: Plan, index: int) -> str:
     """Return one breakeven as a sentence: month with its band, and utilisation."""
     entry = plan.breakevens[index]
-    against = NAME_OF_TARGET[entry.rented_key.split("/")[0]]
     if entry.months is None:
-        return f"against {against}: none within the horizon ({entry.reason})"
-    low = "?" if entry.months_low is None else f"{entry.months_low:.0f}"
-    high = "later" if entry.months_high is None else f"{entry.months_high:.0f}"
+        return f"against {_rented_name(entry)}: none within the horizon ({entry.reason})"
     above = (
         ""
         if entry.utilisation is None or plan.workload.unit.always_on
         else f"; owning costs less above {percent(entry.utilisation)} utilisation"
     )
-    return f"against {against}: month {entry.months:.0f} ({low}–{high}){above}"
+    return f"against {_rented_name(entry)}: {_month_text(entry)}{above}"
+
+
+def _rented_name(entry: Breakeven) -> str:
+    return NAME_OF_TARGET[entry.rented_key.split("/")[0]]
+
+
+def _month_text(entry: Breakeven) -> str:
+    low = "?" if entry.months_low is None else f"{entry.months_low:.0f}"
+    high = "later" if entry.months_high is None else f"{entry.months_high:.0f}"
+    return f"month {entry.months:.0f} ({low}–{high})"
 
 
 def _findings(plan: Plan) -> list[str]:

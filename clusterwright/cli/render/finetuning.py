@@ -15,18 +15,34 @@ from clusterwright.plan.text.finetuning import (
 )
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
+from clusterwright.sizing.serving.calibration import KNOWN_PAIR
 from clusterwright.units import percent
 
 _BAR = 24
 _BLOCKS = "█▓▒░▞▚▤▥·"
 
 
+def run_brief(plan: Plan, _: MoneyFormat) -> tuple[str, ...]:
+    """Return layout and memory of the answer."""
+    shown = _shown(finetuning_plan(plan))
+    return (
+        f"{layout_text(shown)}; {fit_text(shown)}",
+        *(() if shown.level == KNOWN_PAIR else (shown.level_text,)),
+    )
+
+
+def _shown(plan: FinetuningPlan) -> FinetuningOption:
+    """Return the option that is the answer, the first one where none is."""
+    answer = plan.planned(plan.recommended_key)
+    return plan.options[0] if answer is None else finetuning_option(answer)
+
+
 def run_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return layout, memory, times and result: of the answer in full, of the plan's other options in brief."""
     tuned = finetuning_plan(plan)
-    answer = tuned.planned(tuned.recommended_key)
-    shown = tuned.options[0] if answer is None else finetuning_option(answer)
-    name = term_text(tuned.recommended_key) if answer is not None else NAME_OF_TARGET[shown.target]
+    shown = _shown(tuned)
+    named = tuned.planned(tuned.recommended_key) is not None
+    name = term_text(tuned.recommended_key) if named else NAME_OF_TARGET[shown.target]
     return (
         f"{name}: {layout_text(shown)}",
         fit_text(shown),

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clusterwright.cli.render.finetuning import run_details, run_lines
-from clusterwright.cli.render.serving import hosted_lines, service_details, service_lines
+from clusterwright.cli.render.finetuning import run_brief, run_details, run_lines
+from clusterwright.cli.render.serving import hosted_lines, service_brief, service_details, service_lines
 from clusterwright.cli.render.training import training_details
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_plan
@@ -38,12 +38,14 @@ class Shown:
     """The parts of a kind; the defaults are those of a kind without any.
 
     Attributes:
-        goal: what the work must meet, in a line; title, lines: a block of its own; table: lines below it, to the width
-            of the terminal; details: blocks with their titles.
+        goal: what the work must meet, in a line; title, brief: a block of its own on the first screen; lines: the same
+            block among the details; table: lines below it, to the width of the terminal; details: blocks with their
+            titles.
     """
 
     goal: Callable[[Plan], str] = _within
     title: str = ""
+    brief: Callable[[Plan, MoneyFormat], Sequence[str]] = _no_lines
     lines: Callable[[Plan, MoneyFormat], Sequence[str]] = _no_lines
     table: Callable[[Plan, MoneyFormat], Sequence[str]] = _no_lines
     details: Callable[[Option], Sequence[tuple[str, Sequence[str]]]] = _no_details
@@ -52,10 +54,11 @@ class Shown:
 _COMMON = Shown()
 _SHOWN: Mapping[str, Shown] = {
     "train": Shown(details=training_details),
-    "finetune": Shown(title="Run", lines=run_lines, details=run_details),
+    "finetune": Shown(title="Layout", brief=run_brief, lines=run_lines, details=run_details),
     "serve": Shown(
         goal=lambda plan: goal_text(serving_plan(plan)),
         title="Service",
+        brief=service_brief,
         lines=service_lines,
         table=hosted_lines,
         details=service_details,

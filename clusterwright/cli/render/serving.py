@@ -6,6 +6,7 @@ from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import (
     ServingOption,
+    ServingPlan,
     serving_option,
     serving_plan,
 )
@@ -22,17 +23,41 @@ from clusterwright.plan.text.serving import (
     time_text,
 )
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
+from clusterwright.sizing.serving.calibration import KNOWN_PAIR
 
 _BAR = 24
 _BLOCKS = "█▓▒·"
 
 
+def service_brief(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
+    """Return replicas, latencies, their certainty and the price of tokens of the answer."""
+    plan = serving_plan(plan)
+    shown = _shown(plan)
+    return (
+        f"{replicas_text(shown)}; {latencies_text(plan, shown)}; {certainty_text(shown)}{_price(plan, shown, money)}",
+        *(() if shown.level == KNOWN_PAIR else (shown.level_text,)),
+    )
+
+
+def _price(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> str:
+    """Return what a million tokens costs, as a part of a sentence; nothing where that is unknown."""
+    price = option.usd_per_million_tokens
+    usd, of = (price.output, "output tokens") if plan.workload.generates else (price.blended, "tokens of input")
+    return "" if usd is None else f"; {money.text(usd)} per million {of} at the mean traffic"
+
+
+def _shown(plan: ServingPlan) -> ServingOption:
+    """Return the option that is the answer, the first one where none is."""
+    answer = plan.planned(plan.recommended_key)
+    return plan.options[0] if answer is None else serving_option(answer)
+
+
 def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return replicas, latencies and costs of tokens: of the answer in full, of the plan's other options in brief."""
     plan = serving_plan(plan)
-    answer = plan.planned(plan.recommended_key)
-    shown = plan.options[0] if answer is None else serving_option(answer)
-    name = term_text(plan.recommended_key) if answer is not None else NAME_OF_TARGET[shown.target]
+    shown = _shown(plan)
+    named = plan.planned(plan.recommended_key) is not None
+    name = term_text(plan.recommended_key) if named else NAME_OF_TARGET[shown.target]
     return (
         (
             f"{name}: {replicas_text(shown)}, {shown.in_flight:,.0f} requests in flight on each at the peak, "

@@ -130,10 +130,14 @@ def fitted(text: str) -> str:
 def commands(entries: Sequence[tuple[str, str]], *, indent: int = _INDENT) -> list[str]:
     """Return commands, each with what it does beside it, or below it where the terminal is too narrow."""
     width = max(columns_of_text(command) for command, _ in entries)
-    beside = [f"{' ' * indent}{command:<{width}}  {what}" for command, what in entries]
+    beside = [f"{' ' * indent}{command:<{width}}  {what}".rstrip() for command, what in entries]
     if max(map(columns_of_text, beside)) <= line_width():
         return beside
-    return [line for command, what in entries for line in (" " * indent + command, *prose(what, indent=indent + 2))]
+    return [
+        line
+        for command, what in entries
+        for line in (" " * indent + command, *(prose(what, indent=indent + 2) if what else ()))
+    ]
 
 
 def bold(text: str) -> str:

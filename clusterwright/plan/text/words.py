@@ -246,7 +246,7 @@ def answer_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
         return (_no_answer(plan),)
     unit = plan.workload.unit
     first, last = plan.planned(alone.key), None if kept is None else plan.planned(kept.key)
-    lines = [f"for {unit.asked}: {_way(plan, alone, money)}{_outlook(first)}"]
+    lines = [f"for {unit.asked}: {_cluster_of(plan, alone)}: {_figures(plan, alone, money)}{_outlook(first)}"]
     if kept is not None:
         horizon = f"{plan.economics.horizon_months:.0f} months"
         if plan.economics.runs is None:
@@ -262,6 +262,41 @@ def answer_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
             f"{money.text(each)} {unit.each}{indicative_text(kept)}{close}{'' if last is first else _outlook(last)}"
         )
     return tuple(lines)
+
+
+def unit_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, ...]:
+    """Return the answer for one unit of work in parts: the cluster; its time and cost; what is uncertain, if anything.
+
+    Args:
+        plan: with the way.
+        way: the answer.
+        money: how amounts are written.
+    """
+    option = plan.planned(way.key)
+    outlook = (option.outlook,) if option is not None and option.outlook else ()
+    return (_cluster_of(plan, way), _figures(plan, way, money), *outlook)
+
+
+def horizon_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, ...]:
+    """Return the answer for the horizon in parts: the cluster; present value and amount of work; a close contender.
+
+    Args:
+        plan: with the way.
+        way: the answer.
+        money: how amounts are written.
+    """
+    option, near = plan.planned(way.key), plan.contender
+    same = way.key == plan.recommended_key
+    present = money.band(way.npv_usd, way.npv_usd_low, way.npv_usd_high)
+    unit = plan.workload.unit
+    work = "" if unit.always_on else f" for {amount_text(plan.options[0].runs_in_horizon, unit)}"
+    outlook = (option.outlook,) if option is not None and option.outlook and not same else ()
+    return (
+        "the same way" if same else _cluster_of(plan, way),
+        f"{present} in present value{work}{indicative_text(way)}",
+        *(() if near is None else (f"{term_text(near.key)}, at {money.text(near.npv_usd)}, is within that band",)),
+        *outlook,
+    )
 
 
 def _outlook(option: Option | None) -> str:
@@ -291,7 +326,8 @@ def _cluster_of(plan: Plan, way: Alternative) -> str:
     return f"rent {cluster_text(option)} {on_target(option.target)} {option.region}{f', {paid}' if paid else ''}"
 
 
-def _way(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
+def _figures(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
+    """Return time and cost of one unit of work."""
     early = ""
     if plan.goals.finish_within_days is not None:
         spare = plan.goals.finish_within_days - way.calendar_days
@@ -308,7 +344,7 @@ def _way(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     cost += indicative_text(way)
     listed = on_demand_text(plan, way, money)
     taken = "" if plan.workload.always_on else f"{time}{early}, "
-    return f"{_cluster_of(plan, way)}: {taken}{cost}{f' ({listed})' if listed else ''}"
+    return f"{taken}{cost}{f' ({listed})' if listed else ''}"
 
 
 def booking_text(option: Option) -> str:
