@@ -287,7 +287,7 @@ SAID: tuple[Sentence | Table, ...] = (
     ),
     Sentence(
         file=FILE,
-        text="every node has its share after {}; the whole of it to every node, {}.",
+        text="every node has its share after {}; the whole of it to every node, {}. `data.staging: nvme` plans",
         values=_once,
         rule="the data set over the bandwidth asked for",
     ),
