@@ -141,7 +141,15 @@ def _start(site: Site, name: str, role: str) -> Machine:
         """,
     )
     if role != "compute":
-        machine.text("bash", "-ec", "cd /root/folder && cp {slurm,gres,topology,cgroup,plugstack}.conf /etc/slurm/")
+        machine.text(
+            "bash",
+            "-ec",
+            """
+            cd /root/folder && cp {slurm,gres,topology,cgroup,plugstack,job_container}.conf /etc/slurm/
+            # The checks of nodes would drain these, which have no GPUs; they are tested with what answers for GPUs.
+            sed -i -E '/^(Prolog|Epilog|HealthCheck)[A-Za-z]*=/d' /etc/slurm/slurm.conf
+            """,
+        )
     commands = _block(site, "jobs.md", "As root on every node").replace("CLUSTER_ROLE=compute", f"CLUSTER_ROLE={role}")
     once, everywhere = _block(site, "users.md", "Once, as root").split("# As root on every machine")
     # The list is on the shared file system, where the first machine puts it.
