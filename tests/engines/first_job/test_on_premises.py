@@ -145,9 +145,10 @@ def _start(site: Site, name: str, role: str) -> Machine:
             "bash",
             "-ec",
             """
-            cd /root/folder && cp {slurm,gres,topology,cgroup,plugstack,job_container}.conf /etc/slurm/
+            cd /root/folder && cp {slurm,gres,topology,cgroup,plugstack}.conf /etc/slurm/
             # The checks of nodes would drain these, which have no GPUs; they are tested with what answers for GPUs.
-            sed -i -E '/^(Prolog|Epilog|PrologEpilogTimeout|HealthCheck[A-Za-z]+)=/d' /etc/slurm/slurm.conf
+            # Folders of jobs take mounts that a machine inside this one does not have.
+            sed -i -E '/^(Prolog|Epilog|HealthCheck|JobContainerType)[A-Za-z]*=/d' /etc/slurm/slurm.conf
             """,
         )
     commands = _block(site, "jobs.md", "As root on every node").replace("CLUSTER_ROLE=compute", f"CLUSTER_ROLE={role}")
