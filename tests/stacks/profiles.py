@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record
+from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Record, Resource
 
 from .references import kind_of
 from .rules import Problem
@@ -43,6 +43,7 @@ _SIZES = (
     "amount",
 )
 _MOST_VALUES = 4
+_PATH = re.compile(r"^projects/([^/]+)/locations/([^/]+)/instances/([^/]+)$")
 _GIVEN = "given"
 
 
@@ -70,7 +71,7 @@ def profiles(records: Iterable[Record]) -> dict[str, Profile]:
         by_identity = _referring(record)
         for one in record.cloud_resources:
             said.setdefault(one.type, []).append(_said(one.inputs, kinds))
-            types = set().union(*(by_identity.get(text, set()) for text in one.identities)) if one.identities else set()
+            types = set().union(*(by_identity.get(text, set()) for text in _identities(one)))
             referring[one.type] = referring.get(one.type, types) & types
     return {
         type_: Profile(
@@ -99,7 +100,7 @@ def profile_problems(record: Record, known: Mapping[str, Profile]) -> Iterator[P
             if _GIVEN not in allowed and not found[path] <= set(allowed):
                 wrong = ", ".join(sorted(found[path] - set(allowed)))
                 yield Problem(id="PRO003", resource=one.name, message=f"{path} is {wrong}, not {' or '.join(allowed)}")
-        types = set().union(*(by_identity.get(text, set()) for text in one.identities)) if one.identities else set()
+        types = set().union(*(by_identity.get(text, set()) for text in _identities(one)))
         for type_ in set(profile.referred_to_by) - types:
             yield Problem(id="PRO004", resource=one.name, message=f"no {type_} refers to it")
 
@@ -141,18 +142,26 @@ def _summary(path: str, each: Iterable[Mapping[str, set[str]]]) -> tuple[str, ..
     return (_GIVEN,) if _GIVEN in tokens or len(tokens) > _MOST_VALUES else tuple(sorted(tokens))
 
 
+def _identities(one: Resource) -> set[str]:
+    """Return the texts by which others refer to a resource, and those that programs make of them.
+
+    Of a path of Google Cloud that is its names alone, which are a volume's handle.
+    """
+    return {*one.identities, *("/".join(path.groups()) for text in one.identities if (path := _PATH.match(text)))}
+
+
 def _kinds(record: Record) -> dict[str, str]:
     """Return what each identity of a record is one of, if it is of one kind only."""
     found: dict[str, set[str]] = {}
     for one in record.cloud_resources:
-        for text in one.identities:
+        for text in _identities(one):
             found.setdefault(text, set()).add(kind_of(one.type))
     return {text: " or ".join(sorted(kinds)) for text, kinds in found.items()}
 
 
 def _referring(record: Record) -> dict[str, set[str]]:
     """Return which types refer to each identity, inside texts such as policies too."""
-    identities = {text for one in record.cloud_resources for text in one.identities}
+    identities = {text for one in record.cloud_resources for text in _identities(one)}
     found: dict[str, set[str]] = {}
     for one in record.cloud_resources:
         for _, value in _leaves(one.inputs, ""):

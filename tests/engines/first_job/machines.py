@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -75,6 +76,26 @@ def namespaces_work() -> bool:
     return subprocess.run(nobody, capture_output=True, check=False).returncode == 0
 
 
+@cache
+def _processor_for_machines() -> str:
+    """Return the processor on which a machine's mounts are made, in whose namespace files may hold further namespaces.
+
+    Linux 6.18 numbers namespaces by batches of each processor, and mounts a namespace only in one with a lower number
+    (EINVAL). slurmd keeps the folders of its jobs so; in a machine of a higher number than its jobs' it could not. On a
+    real node slurmd runs in the first namespace of all. Batches grow, so a processor that fits stays fit.
+    """
+    every = sorted(os.sched_getaffinity(0))
+    holds = "mount -t tmpfs tmpfs /mnt && touch /mnt/held && taskset --cpu-list {} unshare --mount=/mnt/held true"
+    for processor in every:
+        outer = ["taskset", "--cpu-list", str(processor), "unshare", *SPACES, "--mount-proc", "--fork"]
+        if all(
+            subprocess.run([*outer, "sh", "-c", holds.format(one)], capture_output=True, check=False).returncode == 0
+            for one in every
+        ):
+            return str(processor)
+    return str(every[0])
+
+
 def _own_groups() -> str:
     """Return how the names of this process's control groups start: another run on this host has its own."""
     return f"first-job-{os.getpid()}-"
@@ -132,7 +153,11 @@ class Site:
         for shared in ("shared", "site"):
             (own / shared).symlink_to(self.folder / shared)
         holder = subprocess.Popen(
-            ["unshare", *SPACES, "--fork", "--kill-child", "bash", HERE / "machine.sh", name, own, *devices],
+            [
+                *("taskset", "--cpu-list", _processor_for_machines(), "unshare", *SPACES, "--fork", "--kill-child"),
+                *("taskset", "--cpu-list", ",".join(map(str, sorted(os.sched_getaffinity(0))))),
+                *("bash", str(HERE / "machine.sh"), name, str(own), *devices),
+            ],
             env={
                 **os.environ,
                 "CONTROL_GROUPS": " ".join(CONFINED) if confined else "",

@@ -42,6 +42,13 @@ _FOR_TESTS = {
     "slurm.conf": "SlurmdParameters=config_overrides\nTaskPlugin=task/cgroup\n"
     "SlurmctldTimeout=10\nSlurmdTimeout=20\nUnkillableStepTimeout=20\nAuthInfo=cred_expire=30\n",
     "cgroup.conf": "ConstrainCores=no\n",
+    "node/node.env": "CLUSTER_SYSFS=/srv/sysfs\n",
+}
+#: Ports of the fabric, as the kernel shows them: what looks at nodes finds those that are planned.
+_PORTS = {
+    f"class/infiniband/mlx5_{index}/ports/1/{name}": value
+    for index in range(len(GPUS))
+    for name, value in (("state", "4: ACTIVE"), ("rate", "400 Gb/sec (4X NDR)"), ("link_layer", "InfiniBand"))
 }
 
 
@@ -82,7 +89,7 @@ def site(folder: Path, tmp_path_factory: pytest.TempPathFactory, require_engine:
     shared = Path(tempfile.gettempdir()).resolve()
     for parent in [home, *(one for one in home.parents if one.is_relative_to(shared) and one != shared)]:
         parent.chmod(0o755)
-    machines = make_site(home, {"services": SERVICES, **HOSTS}, {}, {})
+    machines = make_site(home, {"services": SERVICES, **HOSTS}, _PORTS, {})
     shutil.copytree(folder, home / "site" / "folder")
     (home / "site" / "folder").chmod(0o755)
     for name, lines in _FOR_TESTS.items():
@@ -142,14 +149,7 @@ def _start(site: Site, name: str, role: str) -> Machine:
     )
     if role != "compute":
         machine.text(
-            "bash",
-            "-ec",
-            """
-            cd /root/folder && cp {slurm,gres,topology,cgroup,plugstack}.conf /etc/slurm/
-            # The checks of nodes would drain these, which have no GPUs; they are tested with what answers for GPUs.
-            # Folders of jobs take mounts that a machine inside this one does not have.
-            sed -i -E '/^(Prolog|Epilog|HealthCheck|JobContainerType)[A-Za-z]*=/d' /etc/slurm/slurm.conf
-            """,
+            "bash", "-ec", "cd /root/folder && cp {slurm,gres,topology,cgroup,plugstack,job_container}.conf /etc/slurm/"
         )
     commands = _block(site, "jobs.md", "As root on every node").replace("CLUSTER_ROLE=compute", f"CLUSTER_ROLE={role}")
     once, everywhere = _block(site, "users.md", "Once, as root").split("# As root on every machine")
@@ -314,8 +314,45 @@ def test_the_checks_of_the_pages_show_what_the_pages_say(site: Site) -> None:
     past = f"{_given(site, 'jobs.md', 'sacct')} -n -X -o State"
     assert until(lambda: "COMPLETED" in login.run(past, user="ada").stdout, tries=300)
     backup = site.machines["mgmt-002"]
-    assert "first-job_job_table" in backup.text("mariadb", "slurm_accounting", "--execute=SHOW TABLES")
     assert backup.text("sh", "-c", _given(site, "jobs.md", "dpkg-query --show")).startswith("slurmdbd\t")
+
+
+def test_a_copy_of_the_accounting_is_put_back(site: Site) -> None:
+    """What was lost in the database is there again, from the copy on the shared file system that only root reads."""
+    backup, login = site.machines["mgmt-002"], site.machines["mgmt-003"]
+    block = _block(site, "jobs.md", "As root on mgmt-002: a copy")
+    make, restore = re.findall(r"(?m)^bash /opt/gpu-cluster/accounting_\w+\.sh .*$", block)
+    login.text("srun -N 1 true", user="ada")
+    past = f"{_given(site, 'jobs.md', 'sacct')} -n -X -o State"
+    assert until(lambda: "COMPLETED" in login.run(past, user="ada").stdout)
+    # The timer is systemd's, which these machines do not have.
+    backup.text("sh", "-c", make.removesuffix(" timer"))
+    folder = restore.split()[-1].rpartition("/")[0]
+    (copy,) = backup.text("ls", folder).split()
+    assert login.run(f"ls {folder}", user="ada").returncode != 0
+    backup.text("pkill", "slurmdbd")
+    assert until(lambda: backup.run("pgrep", "slurmdbd").returncode == 1)
+    backup.text("mariadb", "slurm_accounting", "--execute=DELETE FROM `first-job_job_table`")
+    backup.text("sh", "-c", restore.replace(restore.split()[-1], f"{folder}/{copy}"))
+    backup.text("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "slurmdbd")
+    assert until(lambda: "COMPLETED" in login.run(past, user="ada").stdout)
+
+
+def test_a_node_with_a_fault_is_drained_and_the_job_starts_elsewhere(site: Site) -> None:
+    """One GPU fewer than planned is seen before the job starts, named as the reason, and costs the user nothing."""
+    login, broken = site.machines["mgmt-003"], site.machines["node001"]
+    broken.text("mv", "/dev/nvidia7", "/dev/lost")
+    job = login.text("sbatch --parsable --nodes=1 --output=/dev/null --wrap=true", user="ada").strip()
+    # Slurm starts it again once the credential of the first start has expired (AuthInfo=cred_expire).
+    assert until(lambda: state(site, job) == "")
+    drained = "sinfo --noheader --Node --states=drain --format='%n %E'"
+    assert login.text("sh", "-c", drained) == "node001 check: 7 GPUs, 8 planned\n"
+    past = f"sacct --noheader --allocations --parsable2 --jobs={job} --format=State,NodeList"
+    assert until(lambda: login.run(past, user="ada").stdout == "COMPLETED|node002\n"), login.run(past, user="ada")
+    broken.text("mv", "/dev/lost", "/dev/nvidia7")
+    broken.text("scontrol", "update", "nodename=node001", "state=resume")
+    idle = ("sinfo", "--noheader", "--states=idle", "--format=%D")
+    assert until(lambda: login.run(*idle).stdout.strip() == "4")
 
 
 def test_the_password_of_the_database_is_slurm_s_alone(site: Site, folder: Path) -> None:
