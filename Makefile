@@ -8,12 +8,21 @@ STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 INSTALL := -m pip install -q --disable-pip-version-check --no-compile
 
 .DELETE_ON_ERROR:
-.PHONY: demo release test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
+.PHONY: demo docs reference release test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
 	@echo
 	@echo "Open out/tco/report.html in a browser; out/README.md says what the rest is."
+
+docs: .venv/installed .venv-docs/installed ## build the documentation site in build/site, and the same as build/clusterwright-docs.zip for reading offline
+	$(BIN)/python -m clusterwright.documentation.site build/site-source
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+	cd build && rm -f clusterwright-docs.zip && $(CURDIR)/$(BIN)/python -m zipfile -c clusterwright-docs.zip site
+	@echo "Open build/site/index.html in a browser."
+
+reference: .venv/installed ## write the pages of docs/reference, which are generated from the program
+	$(BIN)/python -m clusterwright.documentation
 
 engine: ## build Pulumi and the API server of Kubernetes, which the tests drive; needs Go 1.25 or newer
 	tests/engines/pulumi/build.sh
@@ -41,7 +50,7 @@ test-projects: environments ## the tests that users of generated projects run
 	$(MAKE) --no-print-directory -j2 --output-sync=target $(PROJECTS:%=test-%)
 
 # Apart from `test`: an hour and more. Outcomes stay in benchmarks/mutants.csv, and the next run goes on from there.
-mutants: environments ## plant mistakes, and see which of them the tests notice (docs/mutants.md)
+mutants: environments ## plant mistakes, and see which of them the tests notice (docs/evidence/mutants.md)
 	$(BIN)/python benchmarks/mutants.py index
 	$(BIN)/python benchmarks/mutants.py run
 	$(BIN)/python benchmarks/mutants.py report
@@ -112,6 +121,8 @@ constraints: .venv/installed-dev ## resolve exact versions again (review the dif
 	sed -i '1i # Exact versions for the planner in the browser and for assistants (extras web and mcp), and the hashes of their files. Resolve again: make constraints' constraints-web.txt
 	echo cyclonedx-bom | $(RESOLVE) - -o constraints-release.txt
 	sed -i '1i # Exact versions for the environment that writes the list of components of a release (.venv-release). Resolve again: make constraints' constraints-release.txt
+	echo mkdocs-material | $(RESOLVE) - -o constraints-docs.txt
+	sed -i '1i # Exact versions for the environment that builds the documentation site (.venv-docs). Resolve again: make constraints' constraints-docs.txt
 	echo cosmic-ray | $(RESOLVE) - -o constraints-mutants.txt
 	sed -i '1i # Exact versions for the environment that draws mutants (.venv-mutants). Resolve again: make constraints' constraints-mutants.txt
 	$(MAKE) --no-print-directory constraints-stacks
@@ -145,9 +156,9 @@ release: .venv/installed-dev .venv-release/installed ## build what a release con
 	cd dist && sha256sum * > SHA256SUMS
 
 clean: ## remove everything that these targets made
-	rm -rf .venv .venv-stacks .venv-policy .venv-exports .venv-mutants .venv-release out dist build
+	rm -rf .venv .venv-stacks .venv-policy .venv-exports .venv-docs .venv-mutants .venv-release out dist build
 
-environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed ## everything that checks and tests need
+environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed .venv-exports/installed .venv-docs/installed ## everything that checks and tests need
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Clusterwright needs Python 3.11 or newer; set PYTHON=...")'
@@ -183,6 +194,11 @@ environments: .venv/installed-dev .venv-stacks/installed .venv-policy/installed 
 .venv-release/installed: constraints-release.txt
 	$(PYTHON) -m venv .venv-release
 	.venv-release/bin/python $(INSTALL) --require-hashes -r constraints-release.txt
+	touch $@
+
+.venv-docs/installed: constraints-docs.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python $(INSTALL) --require-hashes -r constraints-docs.txt
 	touch $@
 
 # AWS ParallelCluster, SkyPilot and the API schemas of Kubernetes, which read what is written for them.

@@ -23,5 +23,11 @@ class BundleFolders(BuildHookInterface):  # type: ignore[type-arg]
         """
         if version == "standard":
             build_data["force_include"].update({folder: f"clusterwright/_assets/{folder}" for folder in FOLDERS})
-            pages = sorted(Path(self.root, "docs").glob("*.md"))  # `clusterwright docs` shows them
-            build_data["force_include"].update({str(page): f"clusterwright/_assets/docs/{page.name}" for page in pages})
+            pages = Path(self.root, "docs")  # `clusterwright docs` shows them, by today's names and those they had
+            build_data["force_include"].update(
+                {
+                    str(path): f"clusterwright/_assets/docs/{path.relative_to(pages).as_posix()}"
+                    for pattern in ("*.md", "*.csv")
+                    for path in sorted(pages.rglob(pattern))
+                }
+            )

@@ -1,4 +1,4 @@
-"""Runs that their publishers described, planned: `python benchmarks/gallery.py [-o FILE]`, written to docs/gallery.md.
+"""Published runs, planned: `python benchmarks/gallery.py [-o FILE]` writes docs/evidence/gallery.md.
 
 Each blueprint of `blueprints/gallery/` fixes the nodes of such a run, its tokens, batch, precision and software, and
 leaves the layout open. `published.csv` beside them has what was published, with its source. What is predicted is
@@ -19,7 +19,7 @@ from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "blueprints" / "gallery"
-PAGE = ROOT / "docs" / "gallery.md"
+PAGE = ROOT / "docs" / "evidence" / "gallery.md"
 
 #: Units of the figures as text.
 _UNITS = {"days": "days", "gpu_hours": "GPU hours", "s_per_step": "s a step", "tokens_per_s": "tokens/s"}
@@ -29,7 +29,7 @@ _INTRODUCTION = """# Published runs, planned
 
 Written by `python benchmarks/gallery.py`; do not edit by hand.
 
-Each blueprint of [blueprints/gallery](../blueprints/gallery) has the tokens, batch, precision and software of a run
+Each blueprint of [blueprints/gallery](../../blueprints/gallery) has the tokens, batch, precision and software of a run
 that its publisher described, on the nodes that it had. *Planned* leaves the layout open, as for a run that was never
 made: what is fastest and fits into memory with 95 % confidence, by today's means, so that runs of 2021 and 2022 are
 planned faster than they were. *As run* holds the published layout and recomputation. *Steps* compares the time of the
@@ -141,7 +141,7 @@ def page(runs: Sequence[Run]) -> str:
             "| Run | Hardware | Counted | Published days | Planned days (P10 to P90) | | As run | |",
             "|---|---|---|---:|---:|---|---:|---|",
             *(
-                f"| [{each.planned.name}](../blueprints/gallery/{each.row['id']}.yaml) | {each.planned.hardware} | "
+                f"| [{each.planned.name}](../../blueprints/gallery/{each.row['id']}.yaml) | {each.planned.hardware} | "
                 f"{each.row['counted']} | {each.planned.published_days:.1f} | {_days(each.planned)} | "
                 f"{_days(each.as_run)} |"
                 for each in runs

@@ -23,7 +23,7 @@ GOALS = {12_288: 300.0}
 SIZES = (128, 1_024, 12_288)
 #: InfiniBand fabrics of more nodes than one of three levels of 64-port switches takes have planes, a rail pair in each.
 PLANES_FROM, PLANES = 8_193, 4
-#: Their more racks of switches need narrower aisles for cables to reach (docs/documents.md, Size and time).
+#: Their more racks of switches need narrower aisles for cables to reach (docs/howto/documents.md, Size and time).
 ROWS_OF_PLANES = (
     "site.hall.cold_aisle=1.2 m",
     "site.hall.hot_aisle=0.9 m",

@@ -2,7 +2,7 @@
 
 Guides to AI infrastructure print tables of throughput, memory and gains. Each claim is beside a figure of the
 engine, with the bound that physics sets where there is one. What is a prediction says so; the rest is arithmetic.
-Written to docs/serving-claims.md.
+Written to docs/evidence/serving-claims.md.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from clusterwright.sizing.serving.service import (
 from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.workload.inference import NamedModel, inference_model
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "serving-claims.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "serving-claims.md"
 CATALOGUE, CALIBRATION = load(), load_calibration()
 H100 = lookup.node_type_of_system(CATALOGUE, "dgx-h100")
 #: Tokens of a request in and out where a claim names none.
@@ -274,8 +274,8 @@ def page() -> str:
         "# Claims about inference, beside our figures",
         "Written by `python benchmarks/serving_claims.py`; do not edit by hand.",
         _paragraph(
-            """A guide to AI infrastructure (`guide-ai-ml-infrastructure` in [sources.csv](../catalog/sources.csv)) has
-            tables of throughput, memory, gains and prices of inference. Each claim is beside what the engine says.
+            """A guide to AI infrastructure (`guide-ai-ml-infrastructure` in [sources.csv](../../catalog/sources.csv))
+            has tables of throughput, memory, gains and prices of inference. Each claim is beside what the engine says.
             What is predicted has the error of [serving accuracy](serving-accuracy.md); the rest is arithmetic, which
             the tests do by hand."""
         ),

@@ -5,7 +5,7 @@
     result = cw.plan("blueprint.yaml")
     result.compare().table("ranking")
 
-docs/python.md has a longer example. Each name is imported when it is first used.
+docs/howto/python.md has a longer example. Each name is imported when it is first used.
 """
 
 import sys

@@ -11,7 +11,7 @@ from clusterwright.cli.main import app
 ROOT = assets.root()
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "pricing/*.md", "stacks/*.md", "stacks/*/README.md", "catalog/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "pricing/*.md", "stacks/*.md", "stacks/*/README.md", "catalog/*.md")
     for path in ROOT.glob(pattern)
 )
 COMMANDS = {entry.name or entry.callback.__name__ for entry in app.registered_commands if entry.callback}

@@ -1,7 +1,7 @@
 """Plan against actual: the bill of a running cluster, line by line, and why it differs: more used, or dearer.
 
 Each line's difference is split exactly: (actual − planned quantity) × planned price, and (actual − planned price) ×
-actual quantity. Definitions: `docs/focus.md`.
+actual quantity. Definitions: `docs/howto/focus.md`.
 """
 
 import datetime as dt

@@ -58,14 +58,14 @@ class Spares(Section):
 class LeadTimes(Section):
     """From order to delivery as the vendor said; what is not given is unknown."""
 
-    nodes: _Lead | None = Field(None, description="for example 26 weeks")
-    switches: _Lead | None = Field(None, description="for example 20 weeks")
-    transceivers: _Lead | None = Field(None, description="for example 12 weeks")
-    cables: _Lead | None = Field(None, description="for example 6 weeks")
-    pdus: _Lead | None = Field(None, description="for example 10 weeks")
-    racks: _Lead | None = Field(None, description="for example 8 weeks")
-    storage: _Lead | None = Field(None, description="for example 16 weeks")
-    management: _Lead | None = Field(None, description="for example 8 weeks")
+    nodes: _Lead | None = Field(None, description="lead time of nodes, for example 26 weeks")
+    switches: _Lead | None = Field(None, description="lead time of switches, for example 20 weeks")
+    transceivers: _Lead | None = Field(None, description="lead time of transceivers, for example 12 weeks")
+    cables: _Lead | None = Field(None, description="lead time of cables, for example 6 weeks")
+    pdus: _Lead | None = Field(None, description="lead time of power strips, for example 10 weeks")
+    racks: _Lead | None = Field(None, description="lead time of racks, for example 8 weeks")
+    storage: _Lead | None = Field(None, description="lead time of storage, for example 16 weeks")
+    management: _Lead | None = Field(None, description="lead time of management servers, for example 8 weeks")
 
 
 TARGETS = ("aws", "azure", "gcp", "onprem")
@@ -116,7 +116,9 @@ class OnPremTarget(Sizes):
     spares: Spares = Field(default_factory=Spares, description="shares of the parts that are bought to lie in stock")
     lead_times: LeadTimes = Field(default_factory=LeadTimes, description="from order to delivery, by kind of part")
     parts: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(beside_blueprint)] | None = Field(
-        None, description="CSV file beside the blueprint: watts, height, weight, price of own or known parts"
+        None,
+        description="CSV file beside the blueprint: watts, height, weight, price of own or known parts",
+        examples=["parts.csv"],
     )
 
     @model_validator(mode="after")
@@ -156,7 +158,7 @@ class EconomicsSection(Section):
         None, description="runs of this workload in the horizon, growth included, for example 36; not with utilisation"
     )
     runs_per_month: Annotated[float, Field(ge=1e-6, le=1_000_000)] | None = Field(
-        None, description="the same work as runs, told by the month of 730 hours, for example 4"
+        None, description="runs in a month of 730 hours, another way to write runs, for example 4"
     )
     utilisation: Annotated[Fraction, Field(ge=0.001, le=1)] | None = Field(
         None, description="share of the horizon that the cluster works; 80 % by default, or what runs take"
@@ -251,7 +253,7 @@ class Cluster(Section):
     name: ClusterName | None = Field(None, description="Slurm cluster name; the blueprint's name by default")
     partition: PartitionName = Field("gpu", description="Slurm partition")
     host_prefix: HostPrefix = Field("node", description="host names on premises, followed by a number")
-    tags: Tags = Field(default_factory=dict, description="put on every cloud resource")
+    tags: Tags = Field(default_factory=dict, description="put on every cloud resource, for example {owner: research}")
     time_to_live: Annotated[Duration, Field(ge=3600, le=366 * 86400)] | None = Field(
         None, description="cloud: after this time the GPU nodes are stopped, for example 7 days; never by default"
     )

@@ -27,7 +27,7 @@ class Rule:
         about: subject of the finding, one of `SUBJECTS`: a blueprint and its plan, a project, or written documents.
         severity: `error` and `warning` when a blueprint is planned or documents are proven; `check` of preflight, whose
             outcome decides.
-        page: page of the documentation, for example `docs/clouds.md`.
+        page: page of the documentation, for example `docs/howto/capacity.md`.
         section: heading on that page, empty for the whole page.
         what: condition that raises the finding; for a check, the condition that holds when it passes.
         why: consequence that the rule prevents.
@@ -90,7 +90,9 @@ def rules_named(text: str) -> tuple[Rule, ...]:
     same_letters = [each for each in known if each[:-3] == wanted[:-3]]
     if same_letters:
         near = get_close_matches(wanted, same_letters, n=_NEAREST, cutoff=0.0)
-    raise InputError(f"there is no rule {wanted}", help=f"the nearest ids are {', '.join(near)}; docs/rules.md has all")
+    raise InputError(
+        f"there is no rule {wanted}", help=f"the nearest ids are {', '.join(near)}; clusterwright docs codes lists all"
+    )
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -118,8 +120,8 @@ def _requirement(row: dict[str, str]) -> Rule:
         id=row["id"],
         about="blueprint",
         severity="error" if row["level"] == "error" else "warning",
-        page="docs/software.md",
-        section="In a blueprint",
+        page="docs/howto/software.md",
+        section="Pin or forbid versions",
         what=f"The versions of {row['subject']} do not go together.",
         why=row["truth"],
         fix=f"Change the version of {row['component']} or of {row['requires'] or 'the component that it requires'}.",

@@ -66,7 +66,9 @@ Rates = Annotated[
 Pdf = Annotated[
     bool, typer.Option("--pdf", help="print drawings and report as PDF files too, if Chromium is installed")
 ]
-Runs = Annotated[Path, typer.Argument(metavar="RUNS.csv", help="measured runs; docs/accuracy.md lists the columns")]
+Runs = Annotated[
+    Path, typer.Argument(metavar="RUNS.csv", help="measured runs; clusterwright docs accuracy lists the columns")
+]
 
 
 def refuse_with(name: str, others: Mapping[str, bool]) -> None:

@@ -159,7 +159,8 @@ def validate_finetune(
 @validate.command("tco")
 def validate_tco(
     cases: Annotated[
-        list[Path], typer.Argument(metavar="CASE.yaml", help="one or more, or folders; see docs/tco-cases.md")
+        list[Path],
+        typer.Argument(metavar="CASE.yaml", help="one or more, or folders; see clusterwright docs tco-cases"),
     ],
     every: Annotated[bool, typer.Option("--all", help="also show every figure that can be expected")] = False,
     as_json: AsJson = False,
@@ -205,7 +206,7 @@ def calibrate(
         list[Path],
         typer.Argument(
             metavar="FILE.csv",
-            help="measured runs (docs/accuracy.md and docs/serving-accuracy.md list the columns), or files of probe",
+            help="measured runs (clusterwright docs calibrate leads to their columns), or files of probe",
         ),
     ],
     output: Output,
@@ -260,7 +261,7 @@ def software(
 def docs(
     topic: Annotated[
         str | None,
-        typer.Argument(metavar="TOPIC", help="a page, such as tco or docs/tco.md; without it, all are listed"),
+        typer.Argument(metavar="TOPIC", help="a page by its name, such as contracts; without it, all are listed"),
     ] = None,
 ) -> None:
     """Show a page of the documentation, as messages name it."""

@@ -39,7 +39,7 @@ def read_models(path: Path) -> dict[str, NamedModel]:
     """Return the models of a table by plain name.
 
     Args:
-        path: CSV with the columns of docs/serving-accuracy.md.
+        path: CSV with the columns of docs/evidence/serving-accuracy.md.
 
     Raises:
         InputError: the file cannot be read, or a row describes no model.
@@ -53,7 +53,7 @@ def read_models(path: Path) -> dict[str, NamedModel]:
     if title is None or lacking:
         raise InputError(
             f"{path.name} lacks the columns {', '.join(lacking or ['model'])}",
-            help="docs/serving-accuracy.md names the columns of a table of models",
+            help="clusterwright docs serving-accuracy names the columns of a table of models",
         )
     for row in reader:
         cells = {name: (cell or "").strip() for name, cell in row.items() if name is not None}

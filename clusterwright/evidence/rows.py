@@ -150,7 +150,9 @@ def read_cells(path: Path) -> list[Cells]:
         others = [spoken for mark, spoken in _OTHER_SEPARATORS.items() if any(mark in name for name in columns)]
         raise InputError(
             f"{path.name} lacks the columns {', '.join(missing)}",
-            help=f"separate cells by commas, not by {others[0]}" if others else "docs/accuracy.md lists the columns",
+            help=f"separate cells by commas, not by {others[0]}"
+            if others
+            else "clusterwright docs accuracy lists the columns",
         )
     twice = sorted({name for name in columns if name and columns.count(name) > 1})
     if twice:

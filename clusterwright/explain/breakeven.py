@@ -87,7 +87,7 @@ def _explanation(
                 source="tco/sql/breakeven_utilisation.sql",
             ),
         ),
-        sources=("tco/sql/breakeven_month.sql; docs/tco.md",),
+        sources=("tco/sql/breakeven_month.sql; clusterwright docs money",),
     )
 
 

@@ -14,7 +14,7 @@ from clusterwright.plan.text.words import probability_text
 from clusterwright.sizing.reliability.goodput import run_days
 from clusterwright.units import percent
 
-_BANDS = "rows left out of the fit, catalog/finetuning_bands.csv; docs/finetuning-accuracy.md"
+_BANDS = "rows left out of the fit, catalog/finetuning_bands.csv; clusterwright docs finetuning-accuracy"
 _FACTORS = "catalog/finetuning_factors.csv"
 _PRACTICES = "catalog/finetuning_practices.csv, or the blueprint"
 _SECONDS_PER_DAY = 86400
@@ -157,7 +157,7 @@ def _days(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
         origins={
             "steps": f"{step_text(option)}: sequences / workload.global_batch, rounded up",
             "step_s": "tokens of an update / explain tokens_per_s",
-            "productive": "failures and checkpoints, docs/reliability.md",
+            "productive": "failures and checkpoints, clusterwright docs reliability",
             "startup_s": "reliability.restart, or catalog/calibration.csv",
         },
         more=(
@@ -229,6 +229,6 @@ def _month(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -
                 _input("runs of the horizon", f"{option.runs_in_horizon:,.6g}", "economics"),
                 _input("cost of the horizon", exact(option.horizon_usd, money), "explain horizon_usd"),
             ),
-            sources=("docs/tco.md",),
+            sources=("clusterwright docs money",),
         ),
     )

@@ -88,7 +88,7 @@ def _usable(plan: TrainingPlan, option: TrainingOption, probability: float) -> E
             Input(name="predicted", value=_gigabytes(option.memory_bytes_per_gpu.total), source="explain memory"),
             Input(name="fits with", value=probability_text(probability), source=f"{_MARGIN}: fit_probability"),
         ),
-        sources=("docs/accuracy.md, memory",),
+        sources=("clusterwright docs accuracy, memory",),
     )
 
 

@@ -13,7 +13,7 @@ from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CashFlowRow, CategoryCost, PresentYear, PricedLine
 from clusterwright.units import percent
 
-_SOURCES = ("docs/tco.md; tco/sql",)
+_SOURCES = ("clusterwright docs money; tco/sql",)
 _UNKNOWN = "unknown: a price is missing"
 
 

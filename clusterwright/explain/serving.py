@@ -7,7 +7,7 @@ from clusterwright.sizing.serving.sizes import Predicted
 from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.units import percent
 
-_BANDS = "rows left out of the fit, catalog/serving_bands.csv; docs/serving-accuracy.md"
+_BANDS = "rows left out of the fit, catalog/serving_bands.csv; clusterwright docs serving-accuracy"
 _FACTORS = "catalog/serving_factors.csv"
 #: Of an autoscaler, where the blueprint says nothing.
 _COOL_DOWN_S = 300.0

@@ -85,7 +85,7 @@ def _value(entry: Hardware, money: MoneyFormat) -> str:
 
 
 _MODEL, _TRAINING = "clusterwright/sizing/model", "clusterwright/sizing/training"
-_BAND = "residuals of published runs, catalog/calibration.csv; docs/accuracy.md"
+_BAND = "residuals of published runs, catalog/calibration.csv; clusterwright docs accuracy"
 
 
 def sizing_numbers(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
@@ -331,7 +331,9 @@ def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
                 source=_BAND,
             ),
         ),
-        sources=("band: quantiles of measured over predicted step time of published runs, docs/accuracy.md",),
+        sources=(
+            "band: quantiles of measured over predicted step time of published runs, clusterwright docs accuracy",
+        ),
     )
 
 

@@ -355,7 +355,9 @@ def _begin(request: Request, answer: "httpx.Response", have: int) -> int:
     if status in _PASSING:
         raise _AgainError(f"HTTP {status}", _retry_after(answer.headers.get("retry-after", "")))
     if status in _REFUSED:
-        raise FeedError(f"{_place(request.url)} refuses (HTTP {status})", help="check the key; see docs/prices.md")
+        raise FeedError(
+            f"{_place(request.url)} refuses (HTTP {status})", help="check the key; see clusterwright docs feeds"
+        )
     if status != _OK:
         raise FeedError(
             f"{_place(request.url)} answers HTTP {status}", help="nothing was stored; check --region and --url"

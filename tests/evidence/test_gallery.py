@@ -34,7 +34,7 @@ def gallery() -> ModuleType:
 
 
 def test_the_page_is_what_plans_say(gallery: ModuleType) -> None:
-    """docs/gallery.md is written anew: its days, layouts and counts are those of the plans, its days those by hand."""
+    """The gallery's page is current: its days, layouts and counts are those of the plans, its days those by hand."""
     runs = [gallery.run(row) for row in gallery.published()]
     assert {each.row["id"]: each.planned.published_days for each in runs} == pytest.approx(_BY_HAND)
     assert gallery.page(runs) == gallery.PAGE.read_text(encoding="utf-8"), "python benchmarks/gallery.py"

@@ -11,7 +11,7 @@ from clusterwright.evidence.cost_cases.one_node import one_node
 from clusterwright.pricing.book import PriceBook
 from tests.opened import check_case
 
-PAGE = Path(__file__).parents[2] / "docs" / "breakeven.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "breakeven.md"
 #: Months at prices of 2026-10: power only at 100 and 60 % use, all costs at 100 and 60 %.
 TABLE = {
     "list_100": (6.6, 11.1, 7.2, 13.0),
@@ -50,7 +50,7 @@ def test_months_by_hand(book: PriceBook) -> None:
 
 
 def test_the_page_shows_the_newest_prices(book: PriceBook) -> None:
-    """docs/breakeven.md holds what the command prints from the shipped price points, to the letter."""
+    """docs/evidence/breakeven.md holds what the command prints from the shipped price points, to the letter."""
     assert text(one_node(book)) in PAGE.read_text(encoding="utf-8"), "write the page anew: compare --one-node"
 
 

@@ -21,7 +21,7 @@ def claims() -> ModuleType:
 
 
 def test_the_page_is_what_the_formulas_say(claims: ModuleType) -> None:
-    """docs/serving-claims.md is written anew."""
+    """docs/evidence/serving-claims.md is written anew."""
     assert claims.page() == claims.PAGE.read_text(encoding="utf-8"), "python benchmarks/serving_claims.py"
 
 

@@ -302,7 +302,7 @@ def test_expressions(text: str, value: float | None) -> None:
 
 def test_documented_case(tmp_path: Path) -> None:
     """The case that the document shows runs and agrees."""
-    text = (root() / "docs" / "tco-cases.md").read_text(encoding="utf-8")
+    text = (root() / "docs" / "evidence" / "tco-cases.md").read_text(encoding="utf-8")
     found = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert found is not None
     assert _case(tmp_path, found[1]).ok

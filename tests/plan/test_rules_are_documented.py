@@ -1,26 +1,20 @@
-"""`catalog/rules.csv` explains every rule that the code names; the pages and `explain CODE` are made from it."""
+"""`catalog/rules.csv` explains every rule that the code names; `explain CODE` and the page of codes come from it."""
 
 import ast
 import json
-import os
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clusterwright import assets
-from clusterwright.catalog.rules import ID, Rule, rules, rules_named
+from clusterwright.catalog.rules import ID, rules, rules_named
 from clusterwright.checks.preflight.table import CHECKS
 from clusterwright.cli.reference.rules import code_in, explain
 from clusterwright.errors import InputError
 
-_WRITE = "CLUSTERWRIGHT_WRITE_GOLDEN"
-_DOCS = assets.root() / "docs"
-_BLOCK = re.compile(r"(<!-- rules (?P<ids>[A-Z0-9 -]+) -->\n).*?(<!-- end of rules -->)", re.S)
-_PAGE = _DOCS / "rules.md"
 _OF_REQUIREMENTS = "SFT1"
 
 
@@ -47,26 +41,13 @@ def test_the_place_of_a_rule_is_a_heading(page: str) -> None:
     assert {rule.section for rule in rules() if rule.page == page} - {""} <= headings
 
 
-@pytest.mark.parametrize("path", sorted(_DOCS.glob("*.md")), ids=lambda path: path.name)
-def test_tables_of_the_pages_are_those_of_the_file(path: Path) -> None:
-    """`CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them again."""
-    text = path.read_text()
-    assert text.count("<!-- rules ") == len(_BLOCK.findall(text)), "a table has no end"
-    about = "proof" if path.name == "prove.md" else "blueprint"
-    wanted = _whole_page() if path == _PAGE else _BLOCK.sub(lambda block: _table(block, about), text)
-    if os.environ.get(_WRITE):
-        path.write_text(wanted)
-    else:
-        assert text == wanted
-
-
 def test_explain_prints_what_why_fix_example_and_place(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command shows every cell of the rule's row."""
+    """The command shows every cell of the rule's row, and the page as `clusterwright docs` takes it."""
     assert code_in(Path("plc010"), None) == "PLC010"
     assert explain("PLC010", as_json=False) == 0
     (rule,) = rules_named("PLC010")
     flat = " ".join(capsys.readouterr().out.split())
-    for text in (rule.what, rule.why, rule.fix, rule.example, rule.place):
+    for text in (rule.what, rule.why, rule.fix, rule.example, f"clusterwright docs {Path(rule.page).stem}"):
         assert text in flat
 
 
@@ -97,51 +78,6 @@ def _ids(path: Path) -> Iterator[str]:
                 assert isinstance(number, ast.Constant)
                 assert isinstance(number.value, int)
                 yield f"EFF{number.value:03}"
-
-
-def _table(block: re.Match[str], about: str) -> str:
-    asked = block["ids"].split()
-    found = [rule for rule in rules() if rule.about == about and any(_within(rule.id, ids) for ids in asked)]
-    unused = [ids for ids in asked if not any(_within(rule.id, ids) for rule in found)]
-    assert not unused, f"no rule is {', '.join(unused)}"
-    rows = [f"| `{rule.id}` | {rule.severity} | {rule.what} |" for rule in found]
-    return block[1] + "\n".join(("| id | | what |", "|---|---|---|", *rows)) + "\n" + block[3]
-
-
-def _within(rule_id: str, ids: str) -> bool:
-    first, _, last = ids.partition("-")
-    if rule_id.startswith(_OF_REQUIREMENTS):
-        return False
-    return rule_id[:-3] == first if not first[-1].isdigit() else first <= rule_id <= (last or first)
-
-
-def _whole_page() -> str:
-    lines = [
-        "# Every rule",
-        "",
-        "`clusterwright explain CODE` prints one of these rules, for example `clusterwright explain PLC010`. The",
-        "tables are made from `catalog/rules.csv` and `catalog/software_rules.csv`.",
-    ]
-    by_place = groupby(sorted(rules(), key=lambda rule: (rule.page, rule.section)), key=lambda rule: rule.place)
-    for place, group in by_place:
-        chosen = list(group)
-        title = chosen[0].section or chosen[0].page.removeprefix("docs/")
-        lines += [
-            "",
-            f"## {chosen[0].page.removeprefix('docs/').removesuffix('.md')}: {title}",
-            "",
-            f"See [{title}]({place.removeprefix('docs/')}).",
-            "",
-            "| id | | what | why | fix | example |",
-            "|---|---|---|---|---|---|",
-            *(_row(rule) for rule in chosen),
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _row(rule: Rule) -> str:
-    cells = (f"`{rule.id}`", rule.severity, rule.what, rule.why, rule.fix, f"`{rule.example}`")
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def test_examples_and_fixes_name_keys_that_a_blueprint_has() -> None:

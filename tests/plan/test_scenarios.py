@@ -15,7 +15,7 @@ from clusterwright.finance.scenario_measures import MEASURES, Market, usd_per_mt
 from clusterwright.finance.scenarios import COMPARED, TABLE, Scenario, scenarios
 from clusterwright.pricing.book import PriceBook
 
-PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "scenarios.md"
 DAY = dt.date(2026, 10, 16)
 
 
@@ -125,7 +125,7 @@ def test_remarks_reckon_right() -> None:
 
 
 def test_page_and_json(book: PriceBook, capsys: pytest.CaptureFixture[str]) -> None:
-    """docs/scenarios.md holds what the command prints; JSON names every accelerator that is ranked."""
+    """docs/evidence/scenarios.md holds what the command prints; JSON names every accelerator that is ranked."""
     catalogue = load()
     day, entries = scenarios(catalogue, book)
     assert command.text(day, entries, catalogue) in PAGE.read_text(encoding="utf-8"), "write the page anew"

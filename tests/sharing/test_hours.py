@@ -22,7 +22,7 @@ from clusterwright.sharing.hours import (
 from clusterwright.sharing.money import owned_usd, rented_usd, split
 from clusterwright.tco.terms.records import CategoryCost
 
-#: Hours of the example of docs/sharing.md.
+#: Hours of the example of docs/howto/shared-cluster.md.
 _RATES = [8.0] * 12 + [2.0] * 12
 _SERVICE = service_nodes_by_hour(_RATES, replicas=8, spare=0, gpus_per_replica=4, gpus_per_node=8, nodes=4)
 
@@ -61,7 +61,7 @@ def priced(**usd: float) -> Option:
 
 
 def test_the_worked_example_by_hand() -> None:
-    """The example of docs/sharing.md: 66 node-hours a day, 3 nodes free, 960 USD not 1,060, 833.68 and 126.32."""
+    """The example of the page: 66 node-hours a day, 3 nodes free, 960 USD not 1,060, 833.68 and 126.32."""
     claims = (service(), run(2))
     assert sum(_SERVICE) == 7 * 66
     assert cluster_nodes(claims) == 4

@@ -1,4 +1,4 @@
-"""The tables of docs/stacks.md that come from data, between marks; `CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them."""
+"""Tables of docs/evidence/stacks.md that come from data, between marks; `CLUSTERWRIGHT_WRITE_GOLDEN=1` writes them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -6,7 +6,7 @@ from .cases import TYPICAL, stacks
 from .planted import ALL
 from .projects import ROOT, Case, recorded
 
-PAGE = ROOT / "docs" / "stacks.md"
+PAGE = ROOT / "docs" / "evidence" / "stacks.md"
 
 
 def table_in(page: str, name: str) -> str:

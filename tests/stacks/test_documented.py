@@ -1,4 +1,4 @@
-"""The tables of docs/stacks.md say what the tests' data say."""
+"""The tables of docs/evidence/stacks.md say what the tests' data say."""
 
 import os
 

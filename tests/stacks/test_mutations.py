@@ -122,7 +122,7 @@ def test_what_shapes_and_rules_say_is_whole_where_it_can_be() -> None:
 
 
 def test_most_mistakes_are_noticed() -> None:
-    """The share over all kinds; docs/stacks.md has the table of the full count."""
+    """The share over all kinds; docs/evidence/stacks.md has the table of the full count."""
     found = list(counts().values())
     made = sum(one.made for one in found)
     assert made > 500

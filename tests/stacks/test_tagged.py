@@ -1,4 +1,4 @@
-"""What a plan bills carries the cluster's tag, by which the bill of the running cluster finds it (`docs/focus.md`)."""
+"""What a plan bills carries the cluster's tag, by which the bill of the running cluster finds it."""
 
 import csv
 from pathlib import Path

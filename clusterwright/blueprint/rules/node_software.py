@@ -201,7 +201,7 @@ def _sharing(blueprint: Blueprint, entry: ResolvedTarget) -> Iterator[Problem]:
             id="SHR001",
             path=path,
             message="GPUs are divided by software.mig, and shared by software.sharing too",
-            help="keep one of the two: docs/gpu-sharing.md compares them",
+            help="keep one of the two: clusterwright docs gpu-slices compares them",
         )
     asked = getattr(blueprint.targets, entry.target)
     if shared.way in _BY_PODS and asked.scheduler != "kubernetes":

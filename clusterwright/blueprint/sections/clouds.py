@@ -95,7 +95,9 @@ class GcpExisting(Section):
     network_id: ids.GcpNetwork | None = Field(None, description="VPC network; needs subnetwork_id too")
     subnetwork_id: ids.GcpSubnetwork | None = Field(None, description="subnetwork of nodes and controller")
     gpu_subnetwork_ids: Annotated[list[ids.GcpSubnetwork], Field(min_length=1, max_length=16)] | None = Field(
-        None, description="subnetworks of the GPU interfaces, in their order"
+        None,
+        description="subnetworks of the GPU interfaces, in their order",
+        examples=["[projects/my-project/regions/us-central1/subnetworks/gpu-0]"],
     )
     key_id: ids.GcpKey | None = Field(None, description="Cloud KMS key that encrypts disks, file system and bucket")
     bucket_name: ids.GcpBucket | None = Field(None, description="bucket of datasets and checkpoints")
@@ -120,7 +122,9 @@ class AzureNetwork(StackNetwork):
 
     existing: AzureExisting | None = Field(None, description="network, key and storage that exist, by id")
     service_cidr: PrivateNetwork | None = Field(
-        None, description="addresses of Kubernetes services, outside the network; 10.132.0.0/20 by default"
+        None,
+        description="addresses of Kubernetes services, outside the network; 10.132.0.0/20 by default",
+        examples=["10.140.0.0/20"],
     )
 
 
@@ -134,7 +138,8 @@ class FileSystemSection(Section):
     """The parallel file system, where the one that the plan chooses does not suit."""
 
     capacity: Annotated[Size, Field(gt=0)] | None = Field(
-        None, description="for example 19200 GiB; must be a size of the tier; the smallest that suffices by default"
+        None,
+        description="usable size, one of the tier, for example 19200 GiB; the smallest that suffices by default",
     )
     mb_per_s_per_tib: Annotated[int, Field(gt=0)] | None = Field(
         None, description="tier: 1e6 bytes/s for each TiB, for example 250; the cheapest that suffices by default"

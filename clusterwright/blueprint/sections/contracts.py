@@ -81,7 +81,7 @@ def listed_once(entries: Sequence[object], key: str, named: str) -> None:
 class CloudContract(Section):
     """One way to pay for rented GPU nodes, ranked beside all others."""
 
-    target: Provider = Field(description="who it is with: aws, azure, gcp, or a provider such as coreweave")
+    target: Provider = Field(description="who it is with: aws, azure, gcp, or another provider, for example coreweave")
     term: Term = Field("on_demand", description="how capacity is obtained; savings plans are priced as commitments")
     payment: Payment | None = Field(
         None,

@@ -134,7 +134,7 @@ class Loan(Section):
     """A loan for the purchase, paid back in equal monthly payments."""
 
     share: Fraction = Field(1.0, gt=0, le=1, description="share of the purchase that the bank pays")
-    rate: Fraction = Field(ge=0, le=1, description="nominal rate a year, a twelfth of it per month")
+    rate: Fraction = Field(ge=0, le=1, description="nominal rate a year, a twelfth of it per month, for example 8 %")
     term: _Term = Field(description="until it is paid back, for example 48 months")
 
 
@@ -144,7 +144,9 @@ class Lease(Section):
     kind: Literal["operating", "finance"] = Field(
         "operating", description="operating: it goes back at the end; finance: it is bought at the residual"
     )
-    rate: Fraction = Field(ge=0, le=1, description="the lessor's nominal rate a year, a twelfth of it per month")
+    rate: Fraction = Field(
+        ge=0, le=1, description="the lessor's nominal rate a year, a twelfth of it per month, for example 8 %"
+    )
     residual: Fraction = Field(0.0, ge=0, lt=1, description="share of the purchase that is left at the end")
 
 
@@ -156,7 +158,9 @@ class Financing(Section):
         "it is bought at the residual"
     )
     share: Fraction | None = Field(None, gt=0, le=1, description="of a loan: share of the purchase; all by default")
-    rate: Fraction | None = Field(None, ge=0, le=1, description="nominal rate a year, a twelfth of it per month")
+    rate: Fraction | None = Field(
+        None, ge=0, le=1, description="nominal rate a year, a twelfth of it per month, for example 8 %"
+    )
     term: _Term | None = Field(None, description="of a loan: until it is paid back, for example 48 months")
     residual: Fraction | None = Field(
         None, ge=0, lt=1, description="of a lease over the horizon: share of the purchase left at its end; 0 by default"

@@ -180,7 +180,9 @@ class Jobs(Section):
         None, description="peak learning rate, for example 6e-5; needed with data, given here or to the script"
     )
     checkpoints: SharedPath | None = Field(
-        None, description=f"folder of the checkpoints; {SHARED_PATH}/checkpoints/NAME by default"
+        None,
+        description=f"folder of the checkpoints; {SHARED_PATH}/checkpoints/NAME by default",
+        examples=[f"{SHARED_PATH}/checkpoints"],
     )
 
 

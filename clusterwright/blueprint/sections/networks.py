@@ -48,6 +48,7 @@ class CloudNetwork(Section):
         default_factory=list,
         description="ways that collectives may go besides two levels, the fastest of which counts. ring: one ring "
         "through all ranks; tree: all-reduces over trees between nodes; leafwise: among the nodes of a leaf first",
+        examples=["[ring, tree]"],
     )
 
 

@@ -55,8 +55,8 @@ class OnPremNode(Section):
     power: Annotated[Power, Field(gt=0, le=1e6)] | None = Field(
         None, description="most that one node draws, for example 11 kW"
     )
-    height: Annotated[RackUnits, Field(gt=0, le=60)] | None = Field(None, description="for example 8 U")
-    weight: Annotated[Mass, Field(gt=0, le=5000)] | None = Field(None, description="for example 120 kg")
+    height: Annotated[RackUnits, Field(gt=0, le=60)] | None = Field(None, description="height, for example 8 U")
+    weight: Annotated[Mass, Field(gt=0, le=5000)] | None = Field(None, description="weight, for example 120 kg")
 
 
 def fabric_kind(problems: list[Problem], path: Path, asked: OnPremFabric, catalogue: Catalogue) -> str | None:

@@ -16,9 +16,9 @@ class StorageBox(Section):
     write: Bandwidth | None = Field(None, gt=0, description="sustained writing, for example 20 GB/s")
     ports: Annotated[int, Field(ge=1, le=64)] | None = Field(None, description="on the storage network, for example 4")
     port_rate: Bandwidth | None = Field(None, gt=0, description="of one port, for example 200 Gb/s")
-    height: RackUnits | None = Field(None, ge=1, le=60, description="for example 2 U")
+    height: RackUnits | None = Field(None, ge=1, le=60, description="height, for example 2 U")
     power: Power | None = Field(None, gt=0, le=1e5, description="most that it draws, for example 1.2 kW")
-    weight: Mass | None = Field(None, gt=0, le=2000, description="for example 40 kg")
+    weight: Mass | None = Field(None, gt=0, le=2000, description="weight, for example 40 kg")
 
 
 class OwnedStorage(Section):
@@ -29,6 +29,7 @@ class OwnedStorage(Section):
         None,
         description="bandwidth that a reference architecture asks for: good (default for servers), better, best, "
         "standard (default for racks), enhanced, per-gpu, or none for what the job needs alone",
+        examples=["better"],
     )
     capacity: Size | None = Field(None, gt=0, description="usable, to have at least, for example 2 PB")
     read_bandwidth: Bandwidth | None = Field(None, gt=0, description="to have at least, for example 80 GB/s")

@@ -106,7 +106,9 @@ _Time = Annotated[Duration, Field(ge=0, le=40 * _YEAR_S)]
 class ResalePoint(Section):
     """What equipment of an age brings."""
 
-    age: Annotated[Duration, Field(gt=0, le=40 * _YEAR_S)] = Field(description="for example 24 months")
+    age: Annotated[Duration, Field(gt=0, le=40 * _YEAR_S)] = Field(
+        description="age of the equipment, for example 24 months"
+    )
     share: Share = Field(description="of the purchase price")
 
 

@@ -122,7 +122,9 @@ class SiteNetwork(Section):
 class Site(Section):
     """The building, for on-premises targets."""
 
-    power_price: EnergyPrice | None = Field(None, ge=0, le=10, description="for example 0.08 USD/kWh")
+    power_price: EnergyPrice | None = Field(
+        None, ge=0, le=10, description="price of electricity, for example 0.08 USD/kWh"
+    )
     pue: Annotated[float, Field(ge=1, le=4)] | None = Field(None, description="facility over IT energy, 1 to 4")
     rack_power: Power = Field(42e3, gt=0, le=1e6, description="most that one rack may draw, for example 42 kW")
     rack_height: RackUnits = Field(48.0, ge=4, le=80, description="usable height, for example 48 U")

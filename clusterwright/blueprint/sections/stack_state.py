@@ -58,7 +58,9 @@ class StackState(Section):
     url: _Url = Field(
         description="file://, s3://, azblob:// or gs:// address, or https://api.pulumi.com for Pulumi Cloud"
     )
-    organization: _Organization | None = Field(None, description="organization of Pulumi Cloud; only with https://")
+    organization: _Organization | None = Field(
+        None, description="organization of Pulumi Cloud, for example my-company; only with https://"
+    )
     secrets_provider: _Secrets | None = Field(
         None, description="passphrase, or a key such as awskms://alias/state; the backend's own by default"
     )

@@ -58,13 +58,13 @@ class TenantSection(Section):
         str,
         AfterValidator(_tenant_name),
         WithJsonSchema({"type": "string", "pattern": f"^{names.NAME}$"}),
-    ] = Field(description="account and partition of Slurm, namespace and queue of Kubernetes")
+    ] = Field(description="account and partition of Slurm, namespace and queue of Kubernetes, for example research")
     share: Fraction = Field(ge=0, le=1, description="of the GPUs, for example 40 %; all shares come to 100 % at most")
     when_free: Literal["borrow", "keep"] = Field(
         "borrow", description="borrow: it may use what others leave free until they need it; keep: its share alone"
     )
     users: Annotated[list[str], Field(max_length=2000)] = Field(
-        default_factory=list, description="of cluster.users, who submit for it (Slurm)"
+        default_factory=list, description="of cluster.users, who submit for it (Slurm), for example [ada]"
     )
     max_gpus: Annotated[int, Field(ge=1, le=10_000_000)] | None = Field(
         None, description="GPUs at once, with what is borrowed; no limit by default"

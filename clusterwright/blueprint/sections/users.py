@@ -24,27 +24,35 @@ _Listed = TypeVar("_Listed", bound=Section)
 class UserSection(Section):
     """A user, with the same number and home on every machine."""
 
-    name: _Name = Field(description="login name: up to 32 lower-case letters, digits, hyphens, underscores")
+    name: _Name = Field(
+        description="login name: up to 32 lower-case letters, digits, hyphens, underscores, for example ada"
+    )
     uid: _Number = Field(description="number on every machine, 1100 to 59999; never given to a second person")
     groups: Annotated[list[_Name], Field(max_length=64)] = Field(
-        default_factory=list, description="further groups, of cluster.groups; everybody has a group of the own name"
+        default_factory=list,
+        description="further groups, of cluster.groups; everybody has a group of the own name, for example [research]",
     )
     ssh_keys: Annotated[list[str], Field(max_length=16)] = Field(
-        description="public keys, each the line of a .pub file; [] for a user who does not log in"
+        description="public keys, each the line of a .pub file; [] for a user who does not log in",
+        examples=["[ssh-ed25519 AAAA… ada@laptop]"],
     )
     administrator: bool = Field(False, description="may become root on controller and login machine")
     google_account: str | None = Field(
-        None, description="e-mail address at Google, who may then use the tunnel to the login machine of Google Cloud"
+        None,
+        description="e-mail address at Google, who may then use the tunnel to the login machine of Google Cloud",
+        examples=["ada@example.com"],
     )
     entra_object_id: str | None = Field(
-        None, description="object id in Entra, who may then use Bastion to the login machine on Azure"
+        None,
+        description="object id in Entra, who may then use Bastion to the login machine on Azure",
+        examples=["00000000-0000-0000-0000-000000000000"],
     )
 
 
 class GroupSection(Section):
     """A group of users, with the same number on every machine."""
 
-    name: _Name = Field(description="up to 32 lower-case letters, digits, hyphens, underscores")
+    name: _Name = Field(description="up to 32 lower-case letters, digits, hyphens, underscores, for example research")
     gid: _Number = Field(description="number on every machine, 1100 to 59999")
 
 

@@ -116,6 +116,7 @@ class Traffic(Section):
         description="CSV file beside the blueprint with arrival_s, input_tokens, output_tokens of single requests, "
         "sorted by time, and cached_tokens where known: their lengths as they are, and their mean rate where neither "
         "requests_per_s nor users is given",
+        examples=["requests.csv"],
     )
     prefix_cache_hit: Annotated[Fraction, Field(ge=0, le=0.99)] = Field(
         0.0, description="share of the input tokens whose keys and values are still in memory"

@@ -58,7 +58,7 @@ class ModelFile(Section):
     """A model that is described by the `config.json` that Hugging Face publishes with it."""
 
     config: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(beside_blueprint)] = Field(
-        description="path of the config.json, relative to the blueprint's folder"
+        description="path of the config.json, relative to the blueprint's folder, for example config.json"
     )
 
 
@@ -204,6 +204,7 @@ class Train(Section):
         "",
         description="training software, with its release where known: Megatron-LM, NeMo 26.02, torchtitan, MaxText; "
         "narrows the band where it was measured, widens it where not; the median of those measured by default",
+        examples=["Megatron-LM"],
     )
     optimizer: Literal["adam", "adam-bf16", "adafactor", "muon"] = Field(
         "adam", description="adam: fp32 moments; adam-bf16: bf16 moments; muon: orthogonalised momentum for matrices"

@@ -65,7 +65,10 @@ def text(day: dt.date, found: Sequence[Scenario], catalogue: Catalogue) -> str:
             lines += [f"   because  {entry.remark}"]
     lines += [
         "",
-        f"printed winners and figures: {TABLE}; none of them goes into a calculation. Each measure: docs/scenarios.md",
+        (
+            f"printed winners and figures: {TABLE}; none goes into a calculation. "
+            "Each measure: clusterwright docs scenarios"
+        ),
     ]
     return "\n".join(lines)
 

@@ -60,7 +60,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = sorted({*path.glob("*.yaml"), *path.glob("*.yml")})
     if not found:
-        raise InputError(f"{path} holds no .yaml file", help="docs/tco-cases.md shows a whole case")
+        raise InputError(f"{path} holds no .yaml file", help="clusterwright docs tco-cases shows a whole case")
     return found
 
 

@@ -89,7 +89,7 @@ def import_quotes(
 @prices.command()
 def fetch(
     *,
-    feed: Annotated[str, typer.Argument(help="for example azure; docs/prices.md lists them")],
+    feed: Annotated[str, typer.Argument(help="for example azure; clusterwright docs feeds lists them")],
     region: Annotated[list[str] | None, typer.Option(help="only this region; may be given again")] = None,
     service: Annotated[
         list[str] | None, typer.Option(help="of the provider beside machines, for example AmazonS3; may be given again")

@@ -54,7 +54,7 @@ def ingested_text(found: Any, place: str | Path) -> str:  # noqa: ANN401
     """Return what came of a document's rows in words."""
     lines = [f"{found.read:,} prices read, {found.stored:,} stored, {found.repeated:,} known, {place}"]
     if not found.read:
-        lines.append("  nothing in it is a product that is known: see docs/prices.md for what is read")
+        lines.append("  nothing in it is a product that is known: see clusterwright docs feeds")
     if found.known:
         lines = [f"this document was read before; nothing was added to {place}"]
     lines += [f"  in quarantine by {gate}: {count:,}" for gate, count in found.by_gate.items()]

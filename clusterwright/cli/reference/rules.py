@@ -49,7 +49,7 @@ def _text(rule: Rule) -> str:
         ("Why", rule.why),
         ("Fix", rule.fix),
         ("Example", rule.example),
-        ("Page", rule.place),
+        ("More", f"clusterwright docs {Path(rule.page).stem}"),
     )
     lines = prose(f"{rule.id}, {rule.severity}, of {_SPEAKS_OF[rule.about]}")
     return "\n".join((*lines, *(line for name, text in rows for line in prose(f"{name:<7}  {text}", hanging=_HANGING))))

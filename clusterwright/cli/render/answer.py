@@ -245,7 +245,8 @@ def caveat_details(plan: Plan, money: MoneyFormat) -> list[str]:
     lines += ["  Not counted"]
     lines += [line for item in plan.not_counted for line in prose(item, indent=4, hanging=6)]
     lines += prose(
-        f"Prices as of {plan.as_of}; catalogue {plan.catalogue}; day band from published runs (docs/accuracy.md)",
+        f"Prices as of {plan.as_of}; catalogue {plan.catalogue}; "
+        "day band from published runs: clusterwright docs trust",
         indent=2,
     )
     return lines

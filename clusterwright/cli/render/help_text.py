@@ -26,7 +26,7 @@ EXAMPLES = {
     "diff": "diff HEAD~1:mine.yaml mine.yaml --markdown",
     "web": "web --open",
     "mcp": "mcp",
-    "docs": "docs tco",
+    "docs": "docs contracts",
     "fabric": "fabric --system dgx-h100 --switch qm9700 --units 4 --prove",
     "facts": "facts h100-sxm-80gb --conflicts",
     "fit": "fit llama-3.1-8b --finetune --on l40s",

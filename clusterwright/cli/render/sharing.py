@@ -27,7 +27,12 @@ def shared_text(plan: SharedPlan, path: str, money: MoneyFormat) -> str:
 def shared_markdown(plan: SharedPlan, money: MoneyFormat) -> str:
     """Return the answer, the targets and what each workload pays on each of them, as a page."""
     lines = [f"# {plan.name}: several workloads on one cluster", "", capital(answer(plan, money)) + "."]
-    lines += [*money.note, "", f"Prices as of {plan.as_of}. What is counted how: docs/sharing.md.", ""]
+    lines += [
+        *money.note,
+        "",
+        f"Prices as of {plan.as_of}. What is counted how: clusterwright docs shared-cluster.",
+        "",
+    ]
     rows = [
         (
             on_target(option.target),

@@ -158,7 +158,8 @@ def _closing(results: Sequence[Result], *, online: bool) -> str:
     found = ", ".join(f"{count} {status}" for status, count in counts(results).items() if count)
     asks = [check.id for check in BY_ID.values() if check.needs == CREDENTIALS]
     later = (
-        f"\nNot asked: {', '.join(asks)} need read-only credentials of the provider: add --online (docs/preflight.md)"
+        f"\nNot asked: {', '.join(asks)} need read-only credentials of the provider: add --online "
+        "(clusterwright docs preflight)"
         if asks and not online
         else ""
     )

@@ -1,6 +1,6 @@
 """The form of a TCO case: what a published cost calculation takes in, and the figures that it came to.
 
-Every field's description is what an editor shows on hover, and what `docs/tco-cases.md` lists.
+Every field's description is what an editor shows on hover, and what `docs/evidence/tco-cases.md` lists.
 """
 
 from typing import Annotated, Any
@@ -173,7 +173,7 @@ class TcoCase(Section):
         default_factory=lambda: Tolerance(relative=0.001), description="of expected figures; 0.1 % by default"
     )
     expected: Annotated[dict[str, Number | Expected | None], Field(min_length=1)] = Field(
-        description="published figures by name; docs/tco-cases.md lists the names"
+        description="published figures by name; clusterwright docs tco-cases lists the names"
     )
 
     @property

@@ -1,4 +1,4 @@
-"""Every figure of a case, by name, from the engine's cash flow. `docs/tco-cases.md` defines the names."""
+"""Every figure of a case, by name, from the engine's cash flow. `docs/evidence/tco-cases.md` defines the names."""
 
 import math
 from collections.abc import Mapping

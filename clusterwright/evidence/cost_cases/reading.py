@@ -30,7 +30,7 @@ _NESTED = re.compile(r"(?:[a-z]+-)*[a-z]*\[.*\]$")
 #: Errors of pydantic that say: here is a section, or a list.
 _SECTIONS = ("dict_type", "model_type", "model_attributes_type")
 _FORM_MISSED = (*_SECTIONS, "list_type")
-_HELP = "docs/tco-cases.md shows a whole case"
+_HELP = "clusterwright docs tco-cases shows a whole case"
 
 
 def read_case(path: Path) -> tuple[TcoCase, Document]:

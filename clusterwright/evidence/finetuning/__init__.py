@@ -1,1 +1,1 @@
-"""Fine-tuning measurements compared with the engine; begin in `measurements`, figures: docs/finetuning-accuracy.md."""
+"""Fine-tuning measurements compared with the engine (docs/evidence/finetuning-accuracy.md); begin in `measurements`."""

@@ -137,7 +137,7 @@ def read_measurements(
         path,
         kinds=_KINDS,
         readers={kind: partial(_row, kind=kind, facts=facts) for kind in _KINDS},
-        described_in="docs/finetuning-accuracy.md",
+        described_in="clusterwright docs finetuning-accuracy",
     )
 
 

@@ -185,7 +185,9 @@ def read(path: Path, catalogue: Catalogue) -> ProbeFile:
         columns: Sequence[str] = reader.fieldnames or ()
         missing = [name for name in COLUMNS if name not in columns]
         if missing:
-            raise InputError(f"{path.name} lacks the columns {', '.join(missing)}", help="docs/probe.md lists them")
+            raise InputError(
+                f"{path.name} lacks the columns {', '.join(missing)}", help="clusterwright docs probe lists them"
+            )
         for count, row in enumerate(reader, start=1):
             if count > _MOST_ROWS:
                 raise InputError(f"{path.name} has more than {_MOST_ROWS:,} rows", help="give fewer probes at a time")

@@ -104,7 +104,7 @@ def read_measurements(
         path,
         kinds=_KINDS,
         readers={kind: partial(reader, facts=facts) for kind, reader in _READERS.items()},
-        described_in="docs/serving-accuracy.md",
+        described_in="clusterwright docs serving-accuracy",
     )
 
 

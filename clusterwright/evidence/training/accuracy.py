@@ -1,4 +1,4 @@
-"""The page `docs/accuracy.md`: how far predictions are from published runs, from the calibration's own figures."""
+"""The page `docs/evidence/accuracy.md`: how far predictions are from published runs, from the calibration's figures."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,6 +1,7 @@
 """Calibrate on measured runs: numbers, effects, bands and the baseline as files, and a page that judges them.
 
-`python -m clusterwright.evidence.training.calibrate RUNS.csv...` writes the shipped files and `docs/accuracy.md`.
+`python -m clusterwright.evidence.training.calibrate RUNS.csv...` writes the shipped files and the page
+`docs/evidence/accuracy.md`.
 Deterministic: the same runs give the same bytes.
 """
 
@@ -99,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
         start = load_calibration(assets.root() / "catalog" / "calibration.csv").of(generation="none", stack="none")
         calibrated = calibrate(runs, start.tuning)
         store.write(assets.root() / "catalog", calibrated, source=" ".join(path.name for path in paths))
-        page = assets.root() / "docs" / "accuracy.md"
+        page = assets.root() / "docs" / "evidence" / "accuracy.md"
         page.write_text(accuracy.document(calibrated, skipped), encoding="utf-8")
     except ClusterwrightError as error:
         sys.stderr.write(f"{error.message}\n")

@@ -28,7 +28,7 @@ from clusterwright.sizing.hardware.training_software import (
 #: for everyone, and never predicted with: the next run is another publisher's.
 SOURCE = "source"
 #: Deviation of every kind of effect, in ln of tokens per second, and of a single run: those that predict groups of runs
-#: best that were left out (docs/accuracy.md tells how they were found).
+#: best that were left out (docs/evidence/accuracy.md tells how they were found).
 DEVIATIONS = {
     "vendor": 0.15,
     "accelerator_precision": 0.05,

@@ -1,4 +1,4 @@
-"""A plan as FOCUS rows, for finance tools: what each option will be billed, as CSV or Parquet (`docs/focus.md`)."""
+"""A plan as FOCUS rows, for finance tools: what each option will be billed, CSV or Parquet (`docs/howto/focus.md`)."""
 
 import csv
 import datetime as dt

@@ -26,7 +26,8 @@ FINETUNING = KindOutputs(
     arrangement=_layout,
     arrangement_title="layout",
     reason=_reason,
-    band_source="Bands of time and memory are those of measured runs left out of the fit (docs/finetuning-accuracy.md)",
+    band_source="Bands of time and memory are those of measured runs left out of the fit "
+    "(clusterwright docs finetuning-accuracy)",
     useful_hour="one that trains",
     terms=TERMS,
     cluster_table=cluster_table,

@@ -199,7 +199,7 @@ class ServingOption(Option):
 
     Attributes:
         outcome: whether the goals are met; confidence: with which the replicas are sized, 0 to 1.
-        probability: that the goals are met at the peak, by the bands of times and throughput; `docs/serving.md`.
+        probability: that the goals are met at the peak, by the bands of times and throughput; `docs/howto/serving.md`.
         goal_confidence: of the goals; sure_nodes: that it takes; even_odds_nodes: that a confidence of 0.5 takes; None
             where no size meets the goals so.
         layout: of a replica; replicas: that the peak needs; spare_replicas: beside them; idle_gpus: of the nodes that

@@ -2,7 +2,8 @@
 
 A band is the sum of parts, each with what it adds below and above the median in ln of tokens per second: one that every
 prediction has, and one for each thing that is not known or lies far from what was measured. The parts are fitted so
-that four fifths of the runs of sources, generations and vendors that were left out lie inside (docs/accuracy.md).
+that four fifths of the runs of sources, generations and vendors that were left out lie inside
+(docs/evidence/accuracy.md).
 """
 
 import csv

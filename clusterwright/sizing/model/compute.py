@@ -121,7 +121,7 @@ class LayerCompute:
 
 @formula(
     "3 × ({multiplied_s} + {streamed_s} + {experts_s}) + {scores_passes} × {attended_s} + {overhead_s}",
-    source="docs/accuracy.md: forward once, backward twice",
+    source="clusterwright docs accuracy: forward once, backward twice",
     multiplied_s=Term("forward matrices", ".6f", "ms", 1e3),
     streamed_s=Term("memory-bound operations", ".6f", "ms", 1e3),
     experts_s=Term("forward experts", ".6f", "ms", 1e3),

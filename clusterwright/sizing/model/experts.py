@@ -80,7 +80,7 @@ def launch_s(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts) 
 
 @formula(
     "√({time_s}^2 + {launch_s}^2)",
-    source="docs/accuracy.md: kernels of experts",
+    source="clusterwright docs accuracy: kernels of experts",
     time_s=Term("without launches", ".6f", "ms", 1e3),
     launch_s=Term("launch of experts", ".6f", "ms", 1e3),
 )

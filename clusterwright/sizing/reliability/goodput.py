@@ -65,7 +65,7 @@ def best_interval_s(*, write_s: Values, interruption_s: Values) -> Values:
 
 @formula(
     "({steps} × {step_s} / {productive} + {startup_s}) / 86,400",
-    source="docs/reliability.md",
+    source="clusterwright docs reliability",
     steps=Term("steps", ",.1f"),
     step_s=Term("step time", ".5f", "s"),
     productive=Term("goodput", ".6f"),

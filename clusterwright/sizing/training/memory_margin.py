@@ -1,8 +1,8 @@
 """How likely a layout is to fit, and what is left of an accelerator's memory where it has to with a given probability.
 
 ln(measured/predicted) of published peaks (`catalog/calibration_memory.csv`) is taken as two half-normals that meet at
-the median; `docs/accuracy.md` says how they hold on publishers that are left out. A GPU has to hold all that its
-driver shows, so that plans take the residuals of peaks of which it is known what they count.
+the median; `docs/evidence/accuracy.md` says how they hold on publishers that are left out. A GPU has to hold all that
+its driver shows, so that plans take the residuals of peaks of which it is known what they count.
 """
 
 import csv

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clusterwright.formulas import Term, formula
 
-_DEFINITIONS = "docs/tco.md"
+_DEFINITIONS = "clusterwright docs money"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +66,7 @@ def cost_of_run(
     running_usd: float,
     share_while_running: float,
 ) -> float:
-    """Return USD of one run out of those of the horizon (definitions: `docs/tco.md`).
+    """Return USD of one run out of those of the horizon (definitions: `docs/explain/money.md`).
 
     Payments by the hours worked are divided evenly among all runs. Payments for capacity that is held for the work,
     idle hours included, are allocated by the run's share of the hours worked, and all other payments by its share of

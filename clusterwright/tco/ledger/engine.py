@@ -1,4 +1,4 @@
-"""Cost: one cash flow for all candidates in DuckDB, and every metric a query over it. Definitions: `docs/tco.md`."""
+"""Cost: one cash flow for all candidates in DuckDB, and every metric a query over it (`docs/explain/money.md`)."""
 
 import datetime as dt
 import json

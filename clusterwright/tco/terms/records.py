@@ -229,7 +229,7 @@ class CategoryCost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CandidateCost:
-    """What one candidate costs. Definitions: `docs/tco.md`.
+    """What one candidate costs. Definitions: `docs/explain/money.md`.
 
     Attributes:
         key, target, owned, nodes, gpus, calendar_days: as in the candidate.

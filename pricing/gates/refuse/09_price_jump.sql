@@ -1,6 +1,6 @@
 -- One row is one price more than 3 times above or below the last one stored for the same product, place and term that
 -- was seen no later than it, seen on one day only. The same new price on a second day (within 5 %) is believed. Where
--- nothing is stored yet, what is bought once is held against the shipped price, of whatever place.
+-- nothing is stored yet, what is bought once is compared with the shipped price, of whatever place.
 with
 today as (
     select max(incoming.observed_on) as observed_on

@@ -1,7 +1,7 @@
 -- One row is one hourly price of a node that is what others ask for one of its accelerators, or one price of an
 -- accelerator that is what they ask for a node: they differ by the number of accelerators, within 8 %. A price on
--- demand is held against other places and documents, else against the shipped price of its place, else of all places; a
--- commitment, which is never seven eighths off, against the price on demand of its place.
+-- demand is compared with other places and documents, else against the shipped price of its place, else of all
+-- places; a commitment, which is never seven eighths off, against the price on demand of its place.
 with
 usual as (
     select

@@ -45,7 +45,8 @@ class Aws:
             caller = self._client("sts").get_caller_identity()
         except (NoCredentialsError, BotoCoreError, ClientError) as error:
             raise NoLoginError(
-                f"AWS does not take the login: {error}", help="aws sso login, or set AWS_PROFILE; see docs/preflight.md"
+                f"AWS does not take the login: {error}",
+                help="aws sso login, or set AWS_PROFILE; see clusterwright docs preflight",
             ) from None
         return f"account {caller['Account']} as {caller['Arn']}"
 

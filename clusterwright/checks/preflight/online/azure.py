@@ -77,7 +77,7 @@ class Azure:
         except AzureError as error:
             first = str(error).splitlines()[0]
             raise NoLoginError(
-                f"Azure does not take the login: {first}", help="az login; see docs/preflight.md"
+                f"Azure does not take the login: {first}", help="az login; see clusterwright docs preflight"
             ) from None
         return f"subscription {self._subscription}"
 

@@ -70,7 +70,7 @@ class Gcp:
         except (GoogleAuthError, Unauthenticated) as error:
             raise NoLoginError(
                 f"Google Cloud does not take the login: {error}",
-                help="gcloud auth application-default login; see docs/preflight.md",
+                help="gcloud auth application-default login; see clusterwright docs preflight",
             ) from None
         except GoogleAPICallError as error:
             raise NoLoginError(
