@@ -15,7 +15,7 @@ from clusterwright.evidence.probe.measure import Probed
 from clusterwright.evidence.probe.records import Environment, Measurement
 from clusterwright.units import percent
 
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 #: Cases of a kind that the answer shows, fastest rates and shortest times first; the file has all.
 _SHOWN = 3
 #: P90 over P10 of the batches from which on a timing is called unsteady.

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from clusterwright.catalog.records import Accelerator, Catalogue
+from clusterwright.errors import shortened
 from clusterwright.evidence import accelerators
 from clusterwright.evidence.models import find
 from clusterwright.evidence.reading import Read, read_rows
@@ -343,6 +344,12 @@ def _optimizer_bytes(options: _Options, practice: Practice, gpus: float) -> floa
 
 
 def _recompute(row: Cells, options: _Options, method: str, practice: Practice) -> str | None:
+    stated = row.text("recompute").lower()
+    if stated:
+        if stated not in _STATED_RECOMPUTATION:
+            known = ", ".join(_STATED_RECOMPUTATION)
+            raise WrongCellError(f"column recompute: {shortened(stated)} is none of {known}")
+        return _STATED_RECOMPUTATION[stated]
     if options.recomputed or "not stated" in row.text("gpu").lower():
         # Nobody who runs on a card that is not named can be said to have memory to spare.
         return ALWAYS
@@ -352,6 +359,8 @@ def _recompute(row: Cells, options: _Options, method: str, practice: Practice) -
     return ALWAYS if method == QLORA and practice.recompute != NEVER else None
 
 
+#: What the column `recompute` says, where a file has it.
+_STATED_RECOMPUTATION = MappingProxyType({"none": NEVER, "full": ALWAYS})
 _MEASURED = MappingProxyType(
     {
         MEMORY: "measured_peak_gb",

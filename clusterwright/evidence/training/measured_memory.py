@@ -131,6 +131,7 @@ def practice_of(columns: RunColumns, runs: Sequence[Run]) -> Practice:
         gradient_bytes=each(lambda known: known.gradient_bytes, GRADIENT_BYTES),
         optimizer_bytes=each(lambda known: known.optimizer_bytes, OPTIMIZER_BYTES),
         logit_bytes=each(lambda known: known.logit_bytes, np.nan),
+        persistent_gradients=each(lambda known: float(known.persistent_gradients), 1.0),
         kept_share=executed * kept,
         working_share=executed,
         gathered_share=np.where(

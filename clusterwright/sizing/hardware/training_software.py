@@ -30,6 +30,7 @@ class Software:
         execution: `EAGER`, `PARTLY_FUSED`, `REMATERIALISED`, or any other.
         shards_optimizer: over data-parallel ranks, where a run does not say.
         keeps_attention_scores: its attention writes the scores to memory.
+        persistent_gradients: their buffers stay from step to step; otherwise each backward pass allocates them.
         weight_bytes, gradient_bytes, optimizer_bytes: per parameter, None where nothing is known.
         logit_bytes: kept per logit, None where nothing is known.
     """
@@ -39,6 +40,7 @@ class Software:
     execution: str
     shards_optimizer: bool
     keeps_attention_scores: bool
+    persistent_gradients: bool
     weight_bytes: float | None
     gradient_bytes: float | None
     optimizer_bytes: float | None
@@ -169,6 +171,7 @@ def _software(row: Mapping[str, str]) -> Software:
         execution=row["execution"],
         shards_optimizer=row["shards_optimizer"] != "no",
         keeps_attention_scores=row["keeps_attention_scores"] == "yes",
+        persistent_gradients=row["persistent_gradients"] != "no",
         weight_bytes=number("weight_bytes"),
         gradient_bytes=number("gradient_bytes"),
         optimizer_bytes=number("optimizer_bytes"),

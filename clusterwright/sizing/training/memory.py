@@ -149,6 +149,10 @@ def at_stage(
         stored = np.minimum(stored, practice.buffered_layers * _largest(held, layer))
     activations = stored + practice.working_share * _working(held, layer)
     logits = common.logits * held.has_head
+    if anywhere(1 - np.asarray(practice.persistent_gradients)):
+        # The peak is at the start of the backward pass or at its end: between them one shrinks as the other grows.
+        made = (np.asarray(practice.persistent_gradients) < 1) & (np.asarray(layouts.micro_batches) <= 1)
+        gradients = np.where(made, np.maximum(gradients - activations - logits, 0.0), gradients)
     tensors = weights + gradients + optimizer + activations + logits + common.buffers
     return MemoryColumns(
         weights=weights,
@@ -220,7 +224,7 @@ def per_gpu(shape: Shape, layouts: Layouts, *, layer: LayerBytes, practice: Prac
 
 def fullest_bytes(shape: Shape, layouts: Layouts, *, layer: LayerBytes, practice: Practice = STANDARD) -> Array:
     """Return the sum over the terms of `per_gpu`, in fewer steps: only activations depend on recomputation."""
-    if practice.buffered_layers is not None:
+    if practice.buffered_layers is not None or anywhere(1 - np.asarray(practice.persistent_gradients)):
         return np.asarray(per_gpu(shape, layouts, layer=layer, practice=practice).total())
     shared = shared_of(shape, layouts, practice=practice)
     states = sum(shared.state_bytes)

@@ -33,6 +33,8 @@ class Practice:
             known, NaN where it is not.
         context_bytes: of driver and collective library.
         weight_bytes: per parameter; 0 where the host holds what ZeRO-3 shards.
+        persistent_gradients: 0 where the backward pass of a step's only micro-batch makes the gradients while it frees
+            activations, so that both are never whole at the same time.
         streams_gradients: with ZeRO-2 and 3 gradients leave for the host as they are computed; two layers' stay.
         buffered_layers: layers whose activations stay where the host holds the others', None where all stay.
     """
@@ -40,6 +42,7 @@ class Practice:
     gradient_bytes: Values = GRADIENT_BYTES
     optimizer_bytes: Values = OPTIMIZER_BYTES
     weight_bytes: Values = WEIGHT_BYTES
+    persistent_gradients: Values = 1.0
     streams_gradients: bool = False
     buffered_layers: float | None = None
     kept_share: Values = 1.0
