@@ -15,7 +15,7 @@ from clusterwright.blueprint.schema import json_schema
 STEPS = (
     ("Workload", "What runs", ("name", "description", "workload", "traffic", "data")),
     ("Goal", "What it must achieve", ("goals", "replicas", "reliability")),
-    ("Targets", "Where it may run", ("targets", "cluster", "software", "site", "storage")),
+    ("Targets", "Where it may run", ("targets", "cluster", "tenants", "software", "site", "storage")),
     ("Money", "How it is counted", ("economics", "tco")),
 )
 #: Fields that are always shown; the others of a section are folded away.

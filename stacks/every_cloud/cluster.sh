@@ -77,7 +77,7 @@ choose_stack() {
   fi
   local layer
   for layer in "${LAYERS[@]}"; do
-    [ -f "$layer/Pulumi.$stack.yaml" ] || fail "$layer/Pulumi.$stack.yaml is missing: every layer needs its configuration"
+    [ -f "$layer/Pulumi.$stack.yaml" ] || fail "$layer/Pulumi.$stack.yaml is missing: every layer needs its configuration${files[0]:+; foundation/ has ${files[*]##*/}}"
   done
   # In Pulumi Cloud a stack belongs to an organization; the reference to the foundation names it.
   local organization
@@ -150,7 +150,7 @@ check_identity() {
     esac
   fi
   if [ "$found" = new ] && [ "$command" = up ] && declare -F resources_of_that_name >/dev/null; then
-    found=$(resources_of_that_name) || fail "the cloud cannot be asked whether the cluster's name is free"
+    found=$(resources_of_that_name) || fail "the cloud cannot be asked whether the cluster's name is free; its own command says why above"
     [ -z "$found" ] || [ "${CLUSTER_NAME_IS_FREE:-}" = yes ] ||
       fail "STA004: foundation/Pulumi.$stack.yaml, clusterName: there is a cluster of this name in this place already, and this state does not know it:
 $found
@@ -363,7 +363,11 @@ point_kubectl() {
   local name
   command -v kubectl >/dev/null || fail "kubectl is not on PATH"
   open_tunnel || fail "there is no way to the API server: README.md says what it needs"
-  [ -n "$tunnel" ] || return 0
+  if [ -z "$tunnel" ]; then
+    kubectl config current-context >/dev/null 2>&1 ||
+      fail "kubectl knows no cluster: once the layer cluster is up, README.md, Connect, says how it gets to know this one"
+    return 0
+  fi
   kubeconfig=$(mktemp)
   trap 'close_tunnel; rm -f "$kubeconfig"' EXIT
   export KUBECONFIG=$kubeconfig

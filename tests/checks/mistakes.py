@@ -63,7 +63,7 @@ MISTAKES = (
         "gcp", "placeholder", set_to("nodes", "gcp:project", "YOUR-PROJECT"), "PRE003", "FAIL", "YOUR-PROJECT", "YOUR"
     ),
     Mistake("aws", "names differ", set_to("cluster", "clusterName", "other"), "PRE004", "FAIL", "'other'", "other"),
-    Mistake("aws", "tags differ", set_to("nodes", "tags", {"team": "x"}), "PRE004", "FAIL", "tags.team", "team"),
+    Mistake("aws", "tags differ", set_to("nodes", "tags", {"team": "x"}), "PRE004", "WARN", "tags.team", "team"),
     Mistake(
         "gcp",
         "zones differ",
@@ -763,9 +763,28 @@ FILE_MISTAKES = (
     FileMistake(
         "aws",
         "state on one machine",
-        {"nodes/Pulumi.yaml": "name: aws-gpu-nodes\nbackend:\n  url: file://~\n"},
+        {
+            f"{layer}/Pulumi.yaml": f"name: aws-gpu-{layer}\nbackend:\n  url: file://~\n"
+            for layer in ("foundation", "cluster", "nodes")
+        },
         "PRE028",
         "WARN",
         "one machine",
+    ),
+    FileMistake(
+        "aws",
+        "states in two places",
+        {"nodes/Pulumi.yaml": "name: aws-gpu-nodes\nbackend:\n  url: file://~\n"},
+        "PRE028",
+        "FAIL",
+        "several places",
+    ),
+    FileMistake(
+        "aws",
+        "state in a folder that is emptied",
+        {"nodes/Pulumi.yaml": "name: aws-gpu-nodes\nbackend:\n  url: file:///tmp/state\n"},
+        "PRE028",
+        "FAIL",
+        "is emptied",
     ),
 )

@@ -187,7 +187,8 @@ def test_every_refusal_is_explained_in_the_readme() -> None:
 #: Answers as Google's own command prints them for the projection that it is asked for.
 _GCLOUD = """gcloud() {
   case "$*" in
-    "compute regions describe r1 --project p1 --flatten quotas[] --format csv[no-heading](quotas.metric,quotas.limit)")
+    "compute regions describe r1 --project p1 --quiet --flatten quotas[] "\\
+"--format csv[no-heading](quotas.metric,quotas.limit)")
       printf 'CPUS,24.0\\nNVIDIA_H100_GPUS,0.0\\nPREEMPTIBLE_NVIDIA_H100_GPUS,16.0\\n' ;;
     *) echo "unrecognized arguments" >&2; return 2 ;;
   esac
@@ -207,6 +208,58 @@ def test_google_is_asked_for_quotas_as_its_command_takes_it(code: str, limit: st
     script = assets.root() / "stacks" / "gcp" / "base" / "cloud.sh"
     done = subprocess.run(["bash", "-c", _GCLOUD, script, code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == limit, done.stderr
+
+
+#: A new account: what its login and its project are, and what the command says of them.
+_NEW_ACCOUNT = """say() { printf '%s\\n' "$*"; }
+gcloud() {
+  case "$*" in
+    "auth application-default"*) [ "$DEFAULT" = yes ] ;;
+    "auth "*) [ "$OWN" = yes ] ;;
+    "services list"*) printf '%s' "$SERVICES" ;;
+    "compute networks list"*) echo "a network" ;;
+  esac
+}
+configured() { echo p1; }
+cd "$1" && stack=small
+. "$0"
+"$2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "default", "configured", "said"),
+    [
+        ("no", "yes", "", "gcloud auth login"),
+        ("yes", "no", "", "gcloud auth application-default login"),
+        ("yes", "no", "  gcp:credentials:\n    secure: v1:AAAA", ""),
+        ("yes", "yes", "", ""),
+    ],
+)
+def test_google_is_logged_in_to_twice(tmp_path: Path, own: str, default: str, configured: str, said: str) -> None:
+    """Pulumi does not use the login of gcloud: each that is missing is named with the command that makes it."""
+    (tmp_path / "foundation").mkdir()
+    (tmp_path / "foundation" / "Pulumi.small.yaml").write_text(f"config:\n{configured}\n")
+    script = assets.root() / "stacks" / "gcp" / "base" / "cloud.sh"
+    words = ["bash", "-c", _NEW_ACCOUNT, str(script), str(tmp_path), "require_credentials"]
+    environment = {"PATH": "/usr/bin:/bin", "OWN": own, "DEFAULT": default}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == bool(said), done.stderr
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("services", "found"),
+    [("iam.googleapis.com\n", "p1 is new"), ("compute.googleapis.com\n", "a network"), ("", "a n")],
+)
+def test_a_new_project_of_google_has_no_network_of_that_name(tmp_path: Path, services: str, found: str) -> None:
+    """Before the Compute API is on nothing can be asked of it, and nothing can have the cluster's name."""
+    script = assets.root() / "stacks" / "gcp" / "base" / "cloud.sh"
+    words = ["bash", "-c", _NEW_ACCOUNT, str(script), str(tmp_path), "resources_of_that_name"]
+    environment = {"PATH": "/usr/bin:/bin", "SERVICES": services}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert found in done.stdout
 
 
 def test_failure_in_the_middle_stops(project: Project) -> None:

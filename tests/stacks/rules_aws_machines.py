@@ -37,7 +37,7 @@ def _machines(record: Record) -> Iterator[Problem]:
         own_network = bool(record.of("aws:ec2/subnet:Subnet"))
         outside = own_network and "nodes" not in str(one.inputs.get("subnetId"))
         if not one.inputs.get("securityGroups") or outside:
-            yield Problem(id="AWS075", resource=one.name, message="is outside the private subnet or any group")
+            yield Problem(id="AWS139", resource=one.name, message="is outside the private subnet or any group")
     alarms = {
         str(alarm.inputs.get("dimensions", {}).get("InstanceId")): [
             str(action) for action in alarm.inputs.get("alarmActions", [])

@@ -113,7 +113,7 @@ def name_problems(record: Record) -> Iterator[Problem]:
         str(one.inputs.get("location")) for one in record.resources if one.type == "pulumi:providers:azure-native"
     )
     if re.fullmatch(r"[a-z]+\d?", location) is None:
-        yield Problem(id="AZ090", resource="provider", message=f"is for no location: {location}")
+        yield Problem(id="AZ110", resource="provider", message=f"is for no location: {location}")
     names = {kind: {one.name for one in record.of(f"{_AZURE}{kind}")} for kind in _PARENTS.values()}
     for one in record.cloud_resources:
         if not one.type.startswith(_AZURE):
@@ -122,19 +122,19 @@ def name_problems(record: Record) -> Iterator[Problem]:
         for key, kind in _PARENTS.items():
             if key in one.inputs and names[kind] and one.inputs[key] not in names[kind]:
                 yield Problem(
-                    id="AZ091", resource=one.name, message=f"{key} is {one.inputs[key]}, which is none of ours"
+                    id="AZ111", resource=one.name, message=f"{key} is {one.inputs[key]}, which is none of ours"
                 )
         yield from (
-            Problem(id="AZ092", resource=one.name, message=f"{path} has an element twice")
+            Problem(id="AZ112", resource=one.name, message=f"{path} has an element twice")
             for path in _doubled(one.inputs, "")
         )
         if one.type.endswith(":PrivateZone") and one.inputs.get("privateZoneName") != _DOMAINS.get(one.name):
-            yield Problem(id="AZ091", resource=one.name, message=f"is for {one.inputs.get('privateZoneName')}")
+            yield Problem(id="AZ111", resource=one.name, message=f"is for {one.inputs.get('privateZoneName')}")
     for (kind, path), pattern in PATTERNS.items():
         for one in record.of(f"{_AZURE}{kind}"):
             found = at(one.inputs, path)
             if isinstance(found, str | None) and re.fullmatch(pattern, found or "") is None:
-                yield Problem(id="AZ093", resource=one.name, message=f"{path} is {found}")
+                yield Problem(id="AZ113", resource=one.name, message=f"{path} is {found}")
     yield from _shared_keys(record)
     yield from _rules(record)
 
@@ -144,7 +144,7 @@ def _place(one: Resource, location: str) -> Iterator[Problem]:
     found = one.inputs.get("location")
     wanted = "Global" if kind in _GLOBAL else location
     if found is not None and found != wanted:
-        yield Problem(id="AZ090", resource=one.name, message=f"is in {found}, not in {wanted}")
+        yield Problem(id="AZ110", resource=one.name, message=f"is in {found}, not in {wanted}")
     group = one.inputs.get("resourceGroupName")
     if group is None or kind in ("FlowLog", "Secret"):
         return
@@ -153,7 +153,7 @@ def _place(one: Resource, location: str) -> Iterator[Problem]:
     if own == "network" and (kind in _DATA or (kind, one.name) in _IN_DATA_BY_NAME):
         own = "data"
     if group != f"small-{own}":
-        yield Problem(id="AZ094", resource=one.name, message=f"is in resource group {group}, not in small-{own}")
+        yield Problem(id="AZ114", resource=one.name, message=f"is in resource group {group}, not in small-{own}")
 
 
 def _doubled(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - JSON
@@ -172,7 +172,7 @@ def _shared_keys(record: Record) -> Iterator[Problem]:
     for one in record.of("azure-native:storage:StorageAccount"):
         allowed = imports and one.name.startswith("st")
         if one.inputs.get("allowSharedKeyAccess") is not allowed:
-            yield Problem(id="AZ095", resource=one.name, message="takes signatures of the account's key")
+            yield Problem(id="AZ115", resource=one.name, message="takes signatures of the account's key")
 
 
 def _rules(record: Record) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clusterwright.checks.preflight.programs.admission import NotEvaluatedError, Rule, refusal
 from clusterwright.checks.preflight.recorder.shapes import Sdk
 from clusterwright.checks.preflight.records import Record
 
@@ -26,6 +27,8 @@ _OPERATORS = ("gpu-operator", "gpu-operator-charts")
 #: Which chart offers the accelerators where the cloud itself does not.
 _DEVICE_PLUGINS = ("nvidia-device-plugin", "neuron-helm-chart", *_OPERATORS)
 _FABRIC_CHARTS = {"aws": "aws-efa-k8s-device-plugin", "azure": "network-operator"}
+#: Asks for nothing that an admission rule would refuse.
+_POD: Mapping[str, Any] = {"containers": [{"name": "one", "image": "one"}]}
 #: Charts of this list run on the GPU nodes and have to tolerate their taint.
 _ON_GPU_NODES = ("nvidia-device-plugin", "dcgm-exporter", "aws-efa-k8s-device-plugin")
 
@@ -129,20 +132,30 @@ def _namespaces(record: Record) -> Iterator[Problem]:
             if binding.inputs["spec"].get("validationActions") == ["Deny"]
         ]
         if {"kubernetes.io/metadata.name": own} not in selected:
-            yield Problem(id="KUB050", resource=one.name, message="privileged pods are admitted by no rule")
+            yield Problem(id="KUB058", resource=one.name, message="privileged pods are admitted by no rule")
         rules = [
-            rule["expression"]
+            Rule(expression=rule["expression"], message=rule.get("message", ""))
             for policy in record.of("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy")
             if policy.inputs["spec"].get("failurePolicy") == "Fail"
             for rule in policy.inputs["spec"].get("validations") or []
         ]
-        for way in ("hostNetwork", "hostPID", "hostIPC"):
-            if not any(f"!(has(object.spec.{way}) && object.spec.{way})" in rule for rule in rules):
-                yield Problem(id="KUB056", resource=one.name, message=f"pods with {way} are admitted")
+        yield from _admission(rules, one.name)
         policies = record.of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
         closed = [each.inputs["spec"] for each in policies if each.inputs["metadata"]["namespace"] == own]
         if not any(each.get("podSelector") == {} and "Ingress" in (each.get("policyTypes") or ()) for each in closed):
             yield Problem(id="KUB057", resource=one.name, message="every pod of the cluster reaches its pods")
+
+
+def _admission(rules: list[Rule], namespace: str) -> Iterator[Problem]:
+    try:
+        for way in ("hostNetwork", "hostPID", "hostIPC"):
+            if refusal(rules, {"spec": {**_POD, way: True}}) is None:
+                yield Problem(id="KUB056", resource=namespace, message=f"pods with {way} are admitted")
+        if refusal(rules, {"spec": _POD}) is not None:
+            yield Problem(id="KUB059", resource=namespace, message="refuses pods that ask for nothing of the node")
+    except NotEvaluatedError as error:
+        # The API server takes no policy whose expression does not compile.
+        yield Problem(id="KUB060", resource=namespace, message=f"an expression is no CEL: {error}")
 
 
 def _volumes(record: Record) -> Iterator[Problem]:

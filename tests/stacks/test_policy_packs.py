@@ -20,6 +20,7 @@ from .mutations import mutants
 from .policies import policy_python, violations
 from .projects import Case, recorded, write
 from .proof import sdk
+from .small_stacks import SMALL_STACKS
 
 _ANYONE = '{"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "x"}]}'
 _MISSPELT = (
@@ -197,7 +198,7 @@ def test_the_pack_passes_on_the_project(cloud: str, scheduler: str) -> None:
 
 @pytest.mark.parametrize(("cloud", "scheduler"), [one for one in stacks() if one[1] == "slurm"])
 def test_every_rule_can_say_no(cloud: str, scheduler: str) -> None:
-    """Among the mistakes made by rule, each rule of the pack finds one."""
+    """Among the mistakes made by rule, each rule of the pack finds one, and those of small stacks are named."""
     run = recorded(next(cases_of(cloud, scheduler)))
     made = (one for one in mutants(run, sdk()) if one.kind in _KINDS and one.resource is not None)
     alone = (asked(one.resource, str(index)) for index, one in enumerate(made) if one.resource is not None)
@@ -223,5 +224,10 @@ def test_every_rule_can_say_no(cloud: str, scheduler: str) -> None:
     ]
     unique += [with_inputs(one, CHANGED[cloud]) for one in run.whole.cloud_resources]
     unique += [asked(one, "open") for one in run.whole.cloud_resources if one.type != DATA_GROUP_LOCK]
-    silent = rules_of(cloud, scheduler) - OF_ANOTHER[cloud] - {one["policy"] for one in said(cloud, scheduler, unique)}
-    assert silent == set()
+    small = {f"{rule}-{index}": rule for index, (rule, _) in enumerate(SMALL_STACKS[cloud])}
+    for stack, (_, parts) in zip(small, SMALL_STACKS[cloud], strict=True):
+        unique += [part.asked(stack) for part in parts]
+    found = said(cloud, scheduler, unique)
+    named = {(one["urn"].split("::")[0].rpartition(":")[2], one["policy"]) for one in found}
+    assert [stack for stack, rule in small.items() if (stack, rule) not in named] == []
+    assert rules_of(cloud, scheduler) - OF_ANOTHER[cloud] - {one["policy"] for one in found} == set()

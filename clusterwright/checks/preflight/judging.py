@@ -1,9 +1,11 @@
 """What the rules of the policy packs say of what a project's program asks for, over all of its layers."""
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 from clusterwright import assets
 from clusterwright.checks.preflight.files.project import Project
-from clusterwright.checks.preflight.recording import Recording, record
+from clusterwright.checks.preflight.recording import Recording, environment_of, record
 from clusterwright.checks.preflight.records import REFERENCE, SECRET, UNKNOWN, Resource, Run, texts
 
 _TIMEOUT_S = 300
@@ -63,11 +65,13 @@ class Recorded:
         recording: of the program.
         folder: of the project, where the project's own pack lies.
         cloud: whose shipped pack judges.
+        again: records the program in another folder, which holds it with changes.
     """
 
     recording: Recording
     folder: Path | None
     cloud: str
+    again: Callable[[Path], Recording] | None = None
 
     @property
     def run(self) -> Run | None:
@@ -85,6 +89,22 @@ class Recorded:
         """The judgement of the project's own pack."""
         return judge(self._registered, () if self.folder is None else (self.folder / "policy",))
 
+    def run_with(self, files: Mapping[str, str]) -> Run | None:
+        """Return what the program asks for with other files in it; None where it cannot be run once more.
+
+        Args:
+            files: path to content.
+        """
+        if self.folder is None or self.again is None:
+            return None
+        with tempfile.TemporaryDirectory() as place:
+            copy = Path(place) / "project"
+            shutil.copytree(self.folder, copy, ignore=shutil.ignore_patterns(".*", "tests", "policy", "__pycache__"))
+            for name, content in files.items():
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                (copy / name).write_text(content, encoding="utf-8")
+            return self.again(copy).run
+
     @cached_property
     def _registered(self) -> list[dict[str, Any]]:
         return [] if self.run is None else list(registered(self.run))
@@ -99,14 +119,18 @@ def recorded_project(project: Project, folder: Path, *, python: Path | None = No
         python: interpreter of an environment with the SDKs; the project's own by default.
     """
     reference = next((str(one.value) for one in project.settings("foundationStack")), "")
-    recording = record(
-        folder,
-        layers=[layer.name for layer in project.layers],
-        stack=project.layers[0].stack,
-        organization=reference.partition("/")[0] or "organization",
-        python=python,
-    )
-    return Recorded(recording=recording, folder=folder, cloud=project.cloud)
+    interpreter = python if python is not None else environment_of(folder)
+
+    def recording_of(place: Path) -> Recording:
+        return record(
+            place,
+            layers=[layer.name for layer in project.layers],
+            stack=project.layers[0].stack,
+            organization=reference.partition("/")[0] or "organization",
+            python=interpreter,
+        )
+
+    return Recorded(recording=recording_of(folder), folder=folder, cloud=project.cloud, again=recording_of)
 
 
 def registered(run: Run) -> Iterator[dict[str, Any]]:

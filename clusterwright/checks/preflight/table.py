@@ -20,9 +20,19 @@ from clusterwright.checks.preflight.configuration import (
     quotas,
     spending,
     storage,
+    workflows,
 )
 from clusterwright.checks.preflight.configuration import secret_settings as secrets
-from clusterwright.checks.preflight.programs import modules, node_data, program, recorded_checks
+from clusterwright.checks.preflight.programs import (
+    admission,
+    changes,
+    cluster_fit,
+    machines,
+    modules,
+    node_data,
+    program,
+    recorded_checks,
+)
 from clusterwright.checks.preflight.results import Outcome
 from clusterwright.checks.preflight.scripts import (
     job_software,
@@ -35,6 +45,7 @@ from clusterwright.checks.preflight.scripts import (
     versions,
 )
 from clusterwright.checks.preflight.subject import Subject
+from clusterwright.checks.preflight.trials import booted, launched
 
 NOTHING = "nothing"
 CREDENTIALS = "credentials"
@@ -96,7 +107,7 @@ _OFFLINE: Mapping[int, Callable[[Subject], Iterable[Outcome]]] = {
     24: spending.month,
     25: _each(program.keeps_data, recorded_checks.data_protected),
     26: frame.policy_pack,
-    27: frame.workflow,
+    27: workflows.workflow,
     28: frame.state,
     29: quotas.quota,
     30: quotas.networks,
@@ -115,6 +126,12 @@ _OFFLINE: Mapping[int, Callable[[Subject], Iterable[Outcome]]] = {
     43: accounts.somebody_can_submit,
     44: versions.versions_named,
     45: job_software.reached,
+    46: booted.boots_as_it_should,
+    47: launched.starts_as_planned,
+    48: cluster_fit.pods_fit,
+    49: admission.admitted,
+    50: machines.as_set,
+    51: changes.looked_at,
 }
 _ASK_THE_PROVIDER = range(101, 109)
 

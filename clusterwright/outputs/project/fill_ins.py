@@ -108,6 +108,7 @@ _OPTIONAL: Mapping[str, tuple[FillIn, ...]] = {
     "azure": _ALERTS,
     "gcp": (
         FillIn(key="operators[0]", value="user:YOU@EXAMPLE.COM", why="who may log in; nobody else can", required=False),
+        *_ALERTS,
         FillIn(
             key="billingAccount",
             value="012345-6789AB-CDEF01",

@@ -5,6 +5,7 @@ stacks' own pages, which follow after this one.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from clusterwright.outputs.kind import Start
 from clusterwright.outputs.kinds import outputs_of
@@ -45,6 +46,12 @@ _KUBERNETES_PROGRAMS = {
     "azure": "`kubectl`, `kubelogin`",
     "gcp": "`kubectl`, `gke-gcloud-auth-plugin`",
 }
+#: How whoever operates the cluster logs in; Pulumi's provider of Google Cloud does not use gcloud's own login.
+_LOG_IN = {
+    "aws": "`aws sso login` or `aws configure`",
+    "azure": "`az login`",
+    "gcp": "`gcloud auth login` and, for Pulumi, `gcloud auth application-default login`",
+}
 #: The configuration's key of the zone, by cloud.
 _ZONE_KEYS = {"aws": "availabilityZone", "azure": "zone", "gcp": "zone"}
 _SET_IMAGE = "./cluster.sh set nodeType.image IMAGE"
@@ -59,6 +66,23 @@ _DRAIN = {
     "slurm": "Running jobs end first: nodes are drained, and come back to Slurm after their health check.",
     "kubernetes": "Pods are evicted from a node before it goes: let long jobs write a checkpoint first.",
 }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quota:
+    """A quota of the account that counts the nodes: how much of it each takes, in which unit."""
+
+    name: str
+    code: str
+    each: int
+    unit: str
+
+    def text(self, nodes: int) -> str:
+        """Return what to ask for."""
+        named = f"`{self.code}`" if self.name == self.code else f"{self.name} (`{self.code}`)"
+        return f"{nodes * self.each:,} {self.unit} of {named}"
+
+
 _EXISTING_TAKEN = "The blueprint names what exists already: it is used by its id, and neither changed nor removed."
 _EXISTING_OFFERED = (
     "Where others make networks and keys, give their ids in the section `existingNetwork` of the foundation's\n"
@@ -75,6 +99,7 @@ def project_readme(
     zone: str,
     pages: str,
     start: Start | None,
+    quota: Quota | None,
 ) -> str:
     """Return the README's text.
 
@@ -86,6 +111,7 @@ def project_readme(
         pages: the stacks' own pages, which are appended one level down.
         start: how the work is started, None where nothing is written for that.
         money: how amounts are written.
+        quota: that counts the nodes, None where none does.
     """
     return render(
         "project",
@@ -104,6 +130,8 @@ def project_readme(
         bill=[_bill_row(line, money) for line in option.lines],
         nodes=f"{option.nodes:,} × {option.instance}",
         programs=_programs(option),
+        log_in=_LOG_IN[option.target],
+        quota=None if quota is None else quota.text(option.nodes),
         missing=missing,
         state=_state(option),
         zone=_zone(option, zone),

@@ -31,7 +31,7 @@ from clusterwright.outputs.project.configuration.shared import (
 from clusterwright.outputs.project.files import kept_example, project_files
 from clusterwright.outputs.project.fill_ins import Declared, fill_ins
 from clusterwright.outputs.project.kept_values import keep_values
-from clusterwright.outputs.project.readme import HOLDS, project_readme
+from clusterwright.outputs.project.readme import HOLDS, Quota, project_readme
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
 
@@ -78,6 +78,7 @@ def for_node(manifest: str, instance: Instance) -> str:
 _STILL = "# Still to set: "
 #: What the nodes use up: kind of capacity, code, how much each, unit, name.
 _QUOTA = "# Quota: "
+_UNITS = {"vcpus": "vCPUs", "gpus": "GPUs"}
 #: What nodes install that is in no distribution.
 _NODE_TABLE = "node/software.csv"
 _QUEUE, _EXAMPLE_JOB = "examples/queue.yaml", "examples/all_reduce.yaml"
@@ -160,6 +161,7 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
     declared = declared_keys(files)
     missing = fill_ins(option, instance, declared)
     layers = configuration(plan, option, catalogue)
+    quota = _quota(option, catalogue)
     for layer, keys in declared.items():
         if JOB_ENVIRONMENT in keys:
             layers[layer] |= prefixed(option, layer, {JOB_ENVIRONMENT: job_environment(plan)})
@@ -167,8 +169,8 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
         unset = [entry for entry in missing if entry.required and layer in entry.layers]
         known = without(values, [entry.key for entry in unset])
         commands = [entry.command for entry in unset]
-        quota = _quota(option, catalogue) if layer == "nodes" else ""
-        values_file = text(_layer_yaml(plan, option, known, commands).rstrip("\n") + quota)
+        counted = _quota_line(option, quota) if layer == "nodes" else ""
+        values_file = text(_layer_yaml(plan, option, known, commands).rstrip("\n") + counted)
         files[f"{layer}/Pulumi.{stack_name(plan, option)}.yaml"] = replace(values_file, merge=keep_values)
         files[f"{layer}/Pulumi.yaml"] = _with_backend(files[f"{layer}/Pulumi.yaml"], state_url(option))
     pages = files["README.md"].content.decode().strip()
@@ -180,20 +182,28 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
         pages=pages,
         start=outputs_of(plan).start(plan, option, catalogue),
         money=money,
+        quota=quota,
     )
     return dict(sorted((files | {"README.md": text(page)}).items()))
 
 
-def _quota(option: Option, catalogue: Catalogue) -> str:
-    """Return the line by which `cluster.sh` holds the nodes against the account's quota; empty where none counts."""
+def _quota(option: Option, catalogue: Catalogue) -> Quota | None:
+    """Return the account's quota that counts the nodes, None where none does."""
     instance = catalogue.instances[option.instance]
     quota = None if instance.quota is None else catalogue.quotas[instance.quota]
     counted = None if quota is None else quota.counted(option.capacity)
     each = instance.vcpus if quota is not None and quota.unit == "vcpus" else instance.gpus
     if quota is None or counted is None or each is None:
-        return ""
+        return None
     name, code = counted
-    return f"\n{_QUOTA}{option.capacity}|{code}|{each}|{'vCPUs' if quota.unit == 'vcpus' else quota.unit}|{name}"
+    return Quota(name=name, code=code, each=int(each), unit=_UNITS.get(quota.unit, quota.unit))
+
+
+def _quota_line(option: Option, quota: Quota | None) -> str:
+    """Return the line by which `cluster.sh` holds the nodes against the account's quota; empty where none counts."""
+    if quota is None:
+        return ""
+    return f"\n{_QUOTA}{option.capacity}|{quota.code}|{quota.each}|{quota.unit}|{quota.name}"
 
 
 def declared_keys(files: Mapping[str, File]) -> Declared:

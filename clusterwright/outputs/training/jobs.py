@@ -24,6 +24,15 @@ _START = {
 ./cluster.sh submit --image REGISTRY/NAME:TAG --get-megatron""",
     ),
 }
+#: What has to be on the nodes before, by scheduler and fabric, where nothing of the project puts it there.
+_BEFORE = {
+    ("kubernetes", fabric): (
+        "Before the first job apply Google's installer of what NCCL needs on the nodes ([GPUDirect](#gpudirect)),\n"
+        "and let the nodes' account pull from your registry; without the installer pods wait for a folder that is not\n"
+        "there."
+    )
+    for fabric in ("tcpx", "tcpxo", "roce")
+}
 _EXAMPLE = "examples/all_reduce.yaml"
 
 
@@ -55,8 +64,9 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
     if not has_job(training_plan(plan), training_option(option), catalogue):
         return None
     who, command = _START[option.scheduler]
+    before = _BEFORE.get((option.scheduler, catalogue.instances[option.instance].fabric_kind))
     more = "`launch/README.md` says what the image has to hold and where the data go."
-    return Start(title="Run the job", who=who, command=command, more=more)
+    return Start(title="Run the job", who=f"{before}\n\n{who}" if before else who, command=command, more=more)
 
 
 def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> ClusterJob | None:

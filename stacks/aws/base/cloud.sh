@@ -19,7 +19,10 @@ require_credentials() {
     say "aws is not on PATH: install the AWS command line, version 2"
     return 1
   }
-  aws_here sts get-caller-identity --output text >/dev/null 2>&1
+  aws_here sts get-caller-identity --output text >/dev/null 2>&1 || {
+    say "aws has no valid login: aws sso login, aws configure, or AWS_PROFILE"
+    return 1
+  }
 }
 
 # What the account may have of a quota in the cluster's region.

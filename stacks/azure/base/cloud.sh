@@ -11,7 +11,10 @@ require_credentials() {
     say "az is not on PATH: install the Azure command line"
     return 1
   }
-  az account show --output none 2>/dev/null
+  az account show --output none 2>/dev/null || {
+    say "az has no valid login: az login"
+    return 1
+  }
 }
 
 # What the subscription may have of a quota in the cluster's place.

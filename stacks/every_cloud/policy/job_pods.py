@@ -15,8 +15,10 @@ _NAME = "kubernetes.io/metadata.name"
 #: Levels of pod security that refuse the network of the host by themselves; a namespace without one refuses nothing.
 _CLOSED_LEVELS = ("baseline", "restricted", UNKNOWN)
 _JOBS = "workload"
-#: Of the rules: pods outside the host's network, and closed services.
-NAMES = ("jobs-off-the-hosts-network", "jobs-off-the-nodes-identity")
+#: Of the rules: pods outside the host's network, pods that only their own reach, and closed services.
+NAMES = ("jobs-off-the-hosts-network", "jobs-among-themselves", "jobs-off-the-nodes-identity")
+#: Nobody who is let in on purpose has more addresses than this.
+_SHORTEST_PREFIX = 8
 
 #: Address, and the TCP port at which a service of the node answers.
 Service = tuple[str, int]
@@ -33,12 +35,17 @@ def pods_keep_off_the_node(closed: Sequence[Service] = ()) -> tuple[StackRule, .
         description="Jobs do not run in the network of their node.",
         check=lambda resources: list(_of_the_host(resources)),
     )
+    among = StackRule(
+        name="jobs-among-themselves",
+        description="Jobs are reached by pods that are named.",
+        check=lambda resources: list(_reached_by_others(resources)),
+    )
     services = StackRule(
         name="jobs-off-the-nodes-identity",
         description="Jobs do not reach the services that answer with the identity of their node.",
         check=_reaching(closed),
     )
-    return (network, services) if closed else (network,)
+    return (network, among, services) if closed else (network, among)
 
 
 def _namespaces(resources: Sequence[Registered]) -> Iterator[tuple[str, str]]:
@@ -78,6 +85,50 @@ def _refuses_the_hosts_network(spec: Mapping[str, Any]) -> bool:
 def _selects(spec: Mapping[str, Any], name: str) -> bool:
     labels = _object(_object(_object(spec.get("matchResources")).get("namespaceSelector")).get("matchLabels"))
     return labels.get(_NAME) == name
+
+
+def _reached_by_others(resources: Sequence[Registered]) -> Iterator[tuple[str, str]]:
+    """Yield every namespace, or policy in it, by which others reach its pods: policies add to each other."""
+    for urn, name in _namespaces(resources):
+        ways_in = [
+            one
+            for one in resources
+            if one.type == NETWORK_POLICY
+            and _object(one.inputs.get("metadata")).get("namespace") == name
+            and _is_inbound(_object(one.inputs.get("spec")))
+        ]
+        if not any(not _object(_object(one.inputs.get("spec")).get("podSelector")) for one in ways_in):
+            yield urn, "lets every pod of the cluster reach its pods: no network policy is for all of them"
+        for one in ways_in:
+            for rule in _objects(_object(one.inputs.get("spec")).get("ingress")):
+                for who in _others(rule):
+                    yield one.urn, f"lets {who} reach pods of {name}"
+
+
+def _is_inbound(spec: Mapping[str, Any]) -> bool:
+    kinds = _texts(spec.get("policyTypes"))
+    return "Ingress" in kinds or (not kinds and "ingress" in spec)
+
+
+def _others(rule: Mapping[str, Any]) -> Iterator[str]:
+    """Yield who is let in without being named."""
+    peers = _objects(rule.get("from"))
+    if not peers and rule.get("from") != UNKNOWN:
+        yield "everybody"
+    for peer in peers:
+        if (
+            "namespaceSelector" in peer
+            and not _object(peer["namespaceSelector"])
+            and not _object(peer.get("podSelector"))
+        ):
+            yield "pods of every namespace"
+        block = str(_object(peer.get("ipBlock")).get("cidr", ""))
+        try:
+            network = ip_network(block, strict=False)
+        except ValueError:
+            continue
+        if network.prefixlen == 0 or (network.prefixlen < _SHORTEST_PREFIX and not network.is_private):
+            yield f"everybody ({block})"
 
 
 def _reaching(closed: Sequence[Service]) -> Callable[[Sequence[Registered]], Sequence[tuple[str, str]]]:

@@ -16,7 +16,7 @@ from stack_cases import resource, said, with_inputs, without
 
 METADATA, SETTINGS = "169.254.169.254", "168.63.129.16"
 CLOSED = ((METADATA, 80), (SETTINGS, 80), (SETTINGS, 32526))
-NETWORK, IDENTITY = NAMES
+NETWORK, AMONG, IDENTITY = NAMES
 LABELS = {"pod-security.kubernetes.io/enforce": "privileged"}
 REFUSED = "!(has(object.spec.hostNetwork) && object.spec.hostNetwork)"
 
@@ -49,6 +49,7 @@ STACK: Sequence[Registered] = (
     resource("binding", BINDING, {"metadata": {"name": "workload-pods"}, "spec": BOUND}),
     network_policy("opened", egress=OPENED),
     network_policy("denied"),
+    network_policy("among", policyTypes=["Ingress"], ingress=[{"from": [{"podSelector": {}}]}]),
     # Of other namespaces that name no level, nothing is known.
     resource("reports", NAMESPACE, {"metadata": {"name": "gpu-reports", "labels": {}}}),
 )
@@ -142,10 +143,37 @@ def test_each_way_to_the_node_is_named(rule: str, stack: Sequence[Registered]) -
 def test_a_namespace_of_jobs_without_a_level_is_open() -> None:
     """Kubernetes enforces nothing there."""
     bare = [resource("jobs", NAMESPACE, {"metadata": {"name": "workload"}})]
-    assert said(pods_keep_off_the_node(CLOSED), bare) == {(NETWORK, "jobs"), (IDENTITY, "jobs")}
+    assert said(pods_keep_off_the_node(CLOSED), bare) == {(NETWORK, "jobs"), (AMONG, "jobs"), (IDENTITY, "jobs")}
 
 
 def test_where_the_cloud_keeps_pods_away_no_network_policy_is_wanted() -> None:
     """The rule of the host's network is there all the same, and the pack has it."""
     assert said(pods_keep_off_the_node(), without(STACK, "opened", "denied")) == set()
     assert {rule.name for rule in STACK_RULES} & set(NAMES) >= {NETWORK}
+
+
+@pytest.mark.parametrize(
+    "peers",
+    [
+        [],
+        [{"namespaceSelector": {}}],
+        [{"ipBlock": {"cidr": "0.0.0.0/0"}}],
+        [{"podSelector": {}}, {"ipBlock": {"cidr": "::/0"}}],
+    ],
+)
+def test_who_reaches_jobs_without_being_named_is_said(peers: list[dict[str, Any]]) -> None:
+    """Policies add to each other: one that lets everybody in opens what another one closes."""
+    more = network_policy("more", policyTypes=["Ingress"], ingress=[{"from": peers} if peers else {}])
+    assert said(pods_keep_off_the_node(CLOSED), [*STACK, more]) == {(AMONG, "more")}
+
+
+def test_jobs_that_no_policy_closes_are_named() -> None:
+    """Without a policy for all pods of the namespace every other one reaches them."""
+    assert said(pods_keep_off_the_node(CLOSED), without(STACK, "among")) == {(AMONG, "jobs")}
+
+
+def test_who_is_named_may_reach_jobs() -> None:
+    """A namespace with a label, an office's range and the pods themselves are let in on purpose."""
+    named = [{"namespaceSelector": {"matchLabels": {"team": "a"}}}, {"ipBlock": {"cidr": "10.0.0.0/8"}}]
+    more = network_policy("more", policyTypes=["Ingress"], ingress=[{"from": named}])
+    assert said(pods_keep_off_the_node(CLOSED), [*STACK, more]) == set()

@@ -12,12 +12,29 @@ require_credentials() {
     say "gcloud is not on PATH: install the Google Cloud command line"
     return 1
   }
-  gcloud auth print-access-token --quiet >/dev/null 2>&1
+  gcloud auth print-access-token --quiet >/dev/null 2>&1 || {
+    say "gcloud has no login: gcloud auth login"
+    return 1
+  }
+  has_default_credentials || {
+    say "Pulumi finds no login of Google Cloud, and does not use gcloud's own: gcloud auth application-default login"
+    return 1
+  }
+}
+
+# The provider of Pulumi takes these, in its order: variables, what the configuration names, a file of gcloud's.
+has_default_credentials() {
+  [ -z "${GOOGLE_CREDENTIALS:-}${GOOGLE_CLOUD_KEYFILE_JSON:-}${GOOGLE_OAUTH_ACCESS_TOKEN:-}${GOOGLE_APPLICATION_CREDENTIALS:-}" ] || return 0
+  # cluster.sh's.
+  # shellcheck disable=SC2154
+  ! grep -Eq '^  gcp:(credentials|accessToken):' "foundation/Pulumi.$stack.yaml" || return 0
+  gcloud auth application-default print-access-token --quiet >/dev/null 2>&1
 }
 
 # What the project may have of a quota in the cluster's region; quotas of a family of machines are not in that list.
 quota_limit() {
-  gcloud compute regions describe "$(configured foundation gcp:region)" --project "$(configured foundation gcp:project)" \
+  # Where the project has no Compute API yet, gcloud would ask whether to switch it on, and nobody would see that.
+  gcloud compute regions describe "$(configured foundation gcp:region)" --project "$(configured foundation gcp:project)" --quiet \
     --flatten 'quotas[]' --format 'csv[no-heading](quotas.metric,quotas.limit)' | sed -n "s/^$1,//p"
 }
 
@@ -25,11 +42,16 @@ current_account() { configured foundation gcp:project; }
 
 # Networks of a cluster of this name, which go by the name, and its buckets in this place, by their label.
 resources_of_that_name() {
-  local name project
+  local name project services
   name=$(configured foundation gcp-gpu-foundation:clusterName)
   project=$(configured foundation gcp:project)
-  gcloud compute networks list --project "$project" --filter "name~^$name-" --format 'value(selfLink)'
-  gcloud storage buckets list --project "$project" --format 'value(storage_url)' \
+  if services=$(gcloud services list --enabled --project "$project" --format 'value(config.name)' --quiet 2>/dev/null) &&
+    [ -n "$services" ] && ! grep -qx compute.googleapis.com <<<"$services"; then
+    say "Project $project is new: its Compute API is off, and \`up\` switches it on. Its quota can be asked for only then."
+    return 0
+  fi
+  gcloud compute networks list --project "$project" --filter "name~^$name-" --format 'value(selfLink)' --quiet
+  gcloud storage buckets list --project "$project" --format 'value(storage_url)' --quiet \
     --filter "labels.gpu-cluster=$name AND location=$(configured foundation gcp:region | tr '[:lower:]' '[:upper:]')"
 }
 

@@ -17,9 +17,11 @@ BLIND = edits("planted_blind.yaml")
 THIRD = edits("planted_third.yaml")
 #: Of the named kinds in other spellings, by a hand that had read none of the lists above.
 FOURTH = edits("planted_fourth.yaml")
+#: Of a walk through projects: what a boot, a start of the job or the whole cluster shows.
+FIFTH = edits("planted_fifth.yaml")
 LEGITIMATE = edits("legitimate.yaml")
 #: Edits in the order of their projects, so that workers which share the tests out seldom judge one twice.
-TABLES = (PLANTED, BLIND, THIRD, FOURTH, LEGITIMATE)
+TABLES = (PLANTED, BLIND, THIRD, FOURTH, FIFTH, LEGITIMATE)
 TOGETHER = {one: batch for table in TABLES for batch in batches(table) for one in batch}
 PROJECTS = [(cloud, scheduler) for cloud in ("aws", "azure", "gcp") for scheduler in ("slurm", "kubernetes")]
 

@@ -4,12 +4,10 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from clusterwright.blueprint.reading.document import parse
 from clusterwright.checks.preflight.files.project import LAYERS, PROVIDERS, Layer
 from clusterwright.checks.preflight.files.values import flag, whole
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.errors import ClusterwrightError
 
 WORKFLOW = ".github/workflows/infrastructure.yml"
 _PARTS = (
@@ -22,10 +20,6 @@ _PLACEHOLDER = re.compile(
 )
 _STILL_TO_SET = re.compile(
     r"#\s*Still to set:\s*(?P<command>.*?set (?:--\S+ )*'?(?P<key>[A-Za-z][A-Za-z0-9:._\[\]-]*).*)"
-)
-_LONG_LIVED = re.compile(
-    r"secrets\.(AWS_ACCESS_KEY_ID|AWS_SECRET_ACCESS_KEY|AZURE_CREDENTIALS|ARM_CLIENT_SECRET|AZURE_CLIENT_SECRET|"
-    r"GCP_CREDENTIALS|GOOGLE_CREDENTIALS|GCP_SA_KEY|GOOGLE_APPLICATION_CREDENTIALS)"
 )
 
 
@@ -191,82 +185,53 @@ def policy_pack(subject: Subject) -> Iterator[Outcome]:
         yield passed(f"{len(modules)} modules, run by {' and '.join(users)}")
 
 
-def workflow(subject: Subject) -> Iterator[Outcome]:
-    """Check the continuous integration: a preview on pull requests, least permissions, no long-lived credentials."""
-    project = subject.project
-    content, shown = project.files.get(WORKFLOW), project.shown(WORKFLOW)
-    if content is None:
-        yield Outcome(status="WARN", message="there is no workflow", place=Place(file=shown))
-        return
-    try:
-        value = parse(content, name=shown).value
-    except ClusterwrightError as error:
-        yield Outcome(status="FAIL", message=f"the workflow cannot be read: {error.message}", place=Place(file=shown))
-        return
-    found = []
-    for number, line in enumerate(content.splitlines(), start=1):
-        stored = _LONG_LIVED.search(line)
-        if stored:
-            found.append(
-                Outcome(
-                    status="FAIL",
-                    message=f"the workflow logs in with the stored credential {stored.group(1)}",
-                    fix="log in by OpenID Connect: permissions id-token: write, and a role that trusts the repository",
-                    place=Place(file=shown, line=number, column=1),
-                )
-            )
-        if re.search(r"permissions:\s*write-all", line):
-            found.append(
-                Outcome(
-                    status="FAIL",
-                    message="the workflow may write everything",
-                    fix="grant contents: read and id-token: write only",
-                    place=Place(file=shown, line=number, column=1),
-                )
-            )
-    if not isinstance(value, dict) or ("permissions" not in value and not _every_job_has(value, "permissions")):
-        found.append(
-            Outcome(
-                status="WARN",
-                message="the workflow leaves its permissions to the repository's default",
-                fix="add permissions: contents: read, id-token: write",
-                place=Place(file=shown, line=1, column=1),
-            )
-        )
-    if not re.search(r"pulumi preview|cluster\.sh preview|command:\s*preview", content):
-        found.append(
-            Outcome(
-                status="WARN",
-                message="the workflow runs no preview",
-                fix="run ./cluster.sh preview on pull requests",
-                place=Place(file=shown, line=1, column=1),
-            )
-        )
-    yield from found
-    if not found:
-        yield passed("preview on pull requests, no stored credentials")
-
-
-def _every_job_has(value: dict[str, object], key: str) -> bool:
-    jobs = value.get("jobs")
-    return isinstance(jobs, dict) and bool(jobs) and all(isinstance(job, dict) and key in job for job in jobs.values())
+#: Folders that a reboot, or the system, empties.
+_EMPTIED = re.compile(r"^file:/+(tmp|var/tmp|dev/shm|run)(/|$)")
 
 
 def state(subject: Subject) -> Iterator[Outcome]:
-    """Check that the state lies where a team can reach it and is encrypted by a key of its own."""
-    local = []
+    """Check that the state of all layers lies in one place where a team can reach it, and where it stays."""
+    found: dict[str, str] = {}
     for layer in subject.project.layers:
         file = f"{layer.name}/Pulumi.yaml"
         backend = re.search(r"(?m)^backend:\s*\n\s+url:\s*(\S+)", subject.project.files[file])
-        if backend and backend.group(1).strip("'\"").startswith("file:"):
-            local.append(file)
-    if local:
+        found[file] = backend.group(1).strip("'\"") if backend else ""
+    good = True
+    for file, url in found.items():
+        place = Place(file=subject.project.shown(file), line=1, column=1)
+        if _EMPTIED.match(url):
+            good = False
+            yield Outcome(
+                status="FAIL",
+                message=f"the state lies in a folder that is emptied: {url}",
+                fix=_SHARED_STATE.format(cloud=subject.cloud),
+                place=place,
+            )
+        elif url.startswith("http://"):
+            good = False
+            yield Outcome(status="FAIL", message=f"the state travels unencrypted: {url}", fix="https", place=place)
+    if len(set(found.values())) > 1:
+        good = False
+        yield Outcome(
+            status="FAIL",
+            message="the layers' states lie in several places, so that none finds what the one below it made: "
+            + ", ".join(f"{file}: {url or 'where pulumi is logged in'}" for file, url in found.items()),
+            fix="the same backend.url in each Pulumi.yaml",
+            place=Place(file=subject.project.shown(next(iter(found))), line=1, column=1),
+        )
+    local = [file for file, url in found.items() if url.startswith("file:")]
+    if local and good:
+        good = False
         yield Outcome(
             status="WARN",
             message=f"the state lies on one machine: {', '.join(local)}",
-            fix=f"set targets.{subject.cloud}.state.url of the blueprint, or backend.url in each, to a bucket or "
-            "Pulumi Cloud",
+            fix=_SHARED_STATE.format(cloud=subject.cloud),
             place=Place(file=subject.project.shown(local[0]), line=1, column=1),
         )
-    else:
+    if good:
         yield passed("no state on a single machine")
+
+
+_SHARED_STATE = (
+    "set targets.{cloud}.state.url of the blueprint, or backend.url in each Pulumi.yaml, to a bucket or Pulumi Cloud"
+)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from clusterwright.blueprint.rules.cloud_places import place_problems
 from clusterwright.checks.preflight.configuration.targets import outcomes_of, target_of
 from clusterwright.checks.preflight.files.project import PROVIDERS, Setting
-from clusterwright.checks.preflight.files.values import text
+from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import ZONE, Subject
 
@@ -15,14 +15,14 @@ _REFERENCES = (("foundationStack", ("cluster", "nodes"), "foundation"), ("cluste
 
 #: What layers must say alike, or what one makes does not fit the other.
 _ALIKE = (
-    "clusterName", "tags", "region", "location", "availabilityZone", "zone", "project", "nodeType", "nodeCount",
+    "clusterName", "region", "location", "availabilityZone", "zone", "project", "nodeType", "nodeCount",
     # The cluster makes the reports that the watchdog of the nodes waits for.
     "stopWhenIdleMinutes",
 )  # fmt: skip
 
 
 def agreement(subject: Subject) -> Iterator[Outcome]:
-    """Compare what several layers say: cluster name, tags, place and node type must be alike, other keys should be."""
+    """Compare what several layers say: cluster name, place and node type must be alike, other keys should be."""
     project = subject.project
     every = (key.rpartition(":")[2] if _is_own(key) else key for layer in project.layers for key in layer.config)
     for key in dict.fromkeys(every):
@@ -31,7 +31,9 @@ def agreement(subject: Subject) -> Iterator[Outcome]:
             for name in _differing(found[0], other):
                 one, two = (next(project.settings_of(entry.layer, name), None) for entry in (found[0], other))
                 yield Outcome(
-                    status="FAIL" if key.rpartition(":")[2] in _ALIKE else "WARN",
+                    status="FAIL"
+                    if key.rpartition(":")[2] in _ALIKE and not _has_room(key, found[0], other)
+                    else "WARN",
                     message=f"{name} is {_shown(two)} in {other.layer}, but {_shown(one)} in {found[0].layer} "
                     f"({one.place if one else found[0].place})",
                     fix=f"give both layers the same: ./cluster.sh set {name} …",
@@ -39,6 +41,13 @@ def agreement(subject: Subject) -> Iterator[Outcome]:
                 )
     names = {text(entry.value) for entry in project.settings("clusterName")}
     yield passed(f"{len(project.layers)} layers of {', '.join(sorted(names)) or 'a cluster without a name'}")
+
+
+def _has_room(key: str, first: Setting, other: Setting) -> bool:
+    """Tell whether the nodes are fewer than those that network and storage are made for."""
+    nodes, room = whole(other.value), whole(first.value)
+    of_nodes = key.rpartition(":")[2] == "nodeCount" and other.layer == "nodes"
+    return of_nodes and nodes is not None and room is not None and nodes <= room
 
 
 def _is_own(key: str) -> bool:

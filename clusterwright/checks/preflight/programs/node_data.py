@@ -32,7 +32,10 @@ def told_at_boot(subject: Subject) -> Iterator[Outcome]:
         yield missing or Outcome(status="UNKNOWN", message="the program was not run")
         return
     told, good = 0, True
-    for one in recorded.run.whole.cloud_resources:
+    resources = recorded.run.whole.cloud_resources
+    # Hosts of a TPU slice are no Slurm nodes: where no machine is one, the others hear of no accelerator.
+    joined = any(_variables(one).get("ROLE") == "compute" for one in resources)
+    for one in resources:
         for path in _plain_secrets(one.inputs, ()):
             good = False
             yield Outcome(
@@ -42,7 +45,7 @@ def told_at_boot(subject: Subject) -> Iterator[Outcome]:
             )
         variables = _variables(one)
         told += bool(variables)
-        for message in (*_wrong(subject, variables), *_secrets(variables), *_disks(one)):
+        for message in (*_wrong(subject, variables, joined=joined), *_secrets(variables), *_disks(one)):
             good = False
             yield Outcome(
                 status="FAIL",
@@ -63,11 +66,11 @@ def _disks(resource: Resource) -> Iterator[str]:
                 yield f"leaves its local disks apart (strategy {strategy}): images and scratch fill the system disk"
 
 
-def _wrong(subject: Subject, variables: Mapping[str, str]) -> Iterator[str]:
+def _wrong(subject: Subject, variables: Mapping[str, str], *, joined: bool) -> Iterator[str]:
     instance = subject.instance
     if instance is None:
         return
-    expected = {"GPUS_PER_NODE": str(instance.gpus)}
+    expected = {"GPUS_PER_NODE": str(instance.gpus if joined else 0)}
     if variables.get("ROLE") == "compute":
         expected["FABRIC_INTERFACES"] = str(instance.fabric_interfaces or 0)
     for name, value in expected.items():

@@ -35,6 +35,8 @@ _PART_OF_GPUS = re.compile(
 _LAYOUT = ("tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size")
 _FUNCTION = re.compile(r"(?ms)^gres_conf\(\)\s*\{\n.*?^\}$")
 _SANDBOX_S = 10
+#: Kinds whose replicas are pods that know nothing of each other, such as those of a service.
+_INDEPENDENT = ("Deployment", "ReplicaSet", "DaemonSet")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -322,6 +324,8 @@ def _pods(instance: Instance, name: str, line: int, value: Any, *, several: bool
     if value.get("completionMode") == "Indexed" and at_once is not None and all_ is not None and at_once != all_:
         message = f"has parallelism {at_once} and {all_} completions: pods that talk to each other wait for the rest"
         yield Found(file=name, line=line, message=message, fix=f"parallelism: {all_}")
+    if value.get("kind") in _INDEPENDENT:
+        value = {**value, "spec": {key: one for key, one in _mapping(value.get("spec")).items() if key != "replicas"}}
     counts = (whole(value.get(key)) for key in ("parallelism", "completions", "replicas", "numNodes", "minMember"))
     several = several or any(count is not None and count > 1 for count in counts)
     limits = value["resources"].get("limits") if isinstance(value.get("resources"), dict) else None
@@ -356,6 +360,10 @@ def _container(
     if shown is not None and shown != asked:
         message = f"shows {shown} of {asked} GPUs to its processes"
         yield Found(file=name, line=line, message=message, fix="leave the devices to Kubernetes")
+
+
+def _mapping(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a manifest
+    return value if isinstance(value, dict) else {}
 
 
 def _shown(given: Mapping[str, str]) -> int | None:

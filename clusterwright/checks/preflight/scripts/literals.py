@@ -2,16 +2,26 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TypeGuard
 
+from clusterwright.blueprint.reading.document import parse
 from clusterwright.checks.preflight.files.shell import is_script, lines
 from clusterwright.checks.preflight.results import Outcome, Place
 from clusterwright.checks.preflight.subject import Subject
+from clusterwright.errors import ClusterwrightError
 
 _NAME = re.compile(
     r"(?i)(^|_|-|[a-z])(pass(word|wd|phrase)|pwd|(auth|access|api|bearer|session|hf|wandb)_?token|(client|shared|app)_?secret|"
-    r"api_?key|access_?key|secret_?key|private_?key|secret_(data|string|value))$"
+    r"api_?key|access_?key|secret_?key|private_?key|account_?key|storage_?key|sas_?token|connection_?string|"
+    r"secret_(data|string|value))$"
+)
+#: Secrets that show what they are by themselves, whatever they are called.
+_TOKENS = re.compile(
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bhf_[A-Za-z0-9]{30,}|\bgh[pousr]_[A-Za-z0-9]{36,}|\bglpat-[A-Za-z0-9_-]{20,}|"
+    r"\bxox[abprs]-[A-Za-z0-9-]{20,}|\bsk-[A-Za-z0-9_-]{32,}|\bnvapi-[A-Za-z0-9_-]{40,}|\bAIza[0-9A-Za-z_-]{35}|"
+    r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----|\beyJ[A-Za-z0-9_-]{20,}\.eyJ[A-Za-z0-9_-]{20,}\."
 )
 _NO_SECRET = re.compile(r"(?i)(_id|_ids|_name|_arn|_url|_path|_file|_rotation|_days|_policy|_length)$")
 #: Texts that name a secret, or stand in the place of one.
@@ -38,6 +48,9 @@ _WORKFLOW = re.compile(r"(^|/)\.(github|gitlab-ci|circleci|azure-pipelines)\b.*\
 _GIVEN = re.compile(r"^\s*-?\s*[\"']?([A-Z][A-Z0-9_]+)[\"']?:\s+[\"']?([^\s\"'#]+)")
 #: Calls whose second argument stands for what the first one names.
 _WITH_DEFAULT = ("get", "getenv", "setdefault", "get_secret", "setenv")
+#: Settings of stacks, which have a check of their own.
+_SETTINGS = re.compile(r"(^|/)Pulumi\.[^/]*$")
+_WRITTEN_PAIR = re.compile(r"^[\"']?([A-Za-z][A-Za-z_-]*)[\"']?\s*[:=]\s*[\"']?([^\s\"'#]+)")
 _FIX = "replace the secret where it was used, and take the new one from pulumi config set --secret or the cloud's store"
 
 
@@ -46,14 +59,19 @@ def literal_secrets(subject: Subject) -> Iterator[Outcome]:
     for name, content in subject.project.files.items():
         if _SKIPPED.search(name):
             continue
-        found: Iterator[tuple[int, str]] | tuple[()] = ()
+        found: Iterable[tuple[int, str]] = ()
         if name.endswith(".py"):
             found = _of_python(content)
         elif is_script(name, content):
             found = _of_shell(content)
         elif _WORKFLOW.search(name):
             found = _of_workflow(content)
-        for line, what in found:
+        elif name.endswith((".yaml", ".yml")) and not _SETTINGS.search(name):
+            found = _of_manifest(name, content)
+        elif name.endswith(".env"):
+            found = _of_shell(content)
+        known = tuple(found)
+        for line, what in (*known, *_of_anything(content, {number for number, _ in known})):
             yield Outcome(
                 status="FAIL",
                 message=f"{name} holds {what} in plain text",
@@ -147,6 +165,49 @@ def _of_shell(content: str) -> Iterator[tuple[int, str]]:
             yield line.number, "a password of a command"
         elif _BEARER.search(line.text):
             yield line.number, "a login of a request"
+        elif (
+            line.written and (pair := _WRITTEN_PAIR.match(line.text)) and _is_secret(pair[1].replace("-", "_"), pair[2])
+        ):
+            yield line.number, f"a value of {pair[1]}"
+
+
+def _of_anything(content: str, known: set[int]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(content.splitlines(), start=1):
+        if number not in known and _TOKENS.search(line):
+            yield number, "a login of a service"
+
+
+def _of_manifest(name: str, content: str) -> Iterator[tuple[int, str]]:
+    """Find variables of containers, data of Secrets, and values, that are secrets by their names."""
+    first = 0
+    for part in re.split(r"(?m)^---[ \t]*$", content):
+        with suppress(ClusterwrightError):
+            document = parse(part, name=name)
+            for path, called in _pairs(document.value, ()):
+                at = document.values.get(path)
+                yield first + (at.line if at is not None else 1), f"a value of {called}"
+        first += part.count("\n")
+
+
+def _pairs(
+    value: object, path: tuple[str | int, ...], *, secret: bool = False
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield path and name of every text that its name, or the object that it is in, calls a secret."""
+    if isinstance(value, dict):
+        named, given = value.get("name"), value.get("value")
+        if isinstance(named, str) and _is_secret(named, given):
+            yield (*path, "value"), named
+        for key, item in value.items():
+            held = secret or (value.get("kind") == "Secret" and key in ("data", "stringData"))
+            if isinstance(item, str) and (
+                _is_secret(str(key).replace("-", "_"), item) or (secret and len(item) >= _LEAST_SIGNS)
+            ):
+                yield (*path, key), str(key)
+            else:
+                yield from _pairs(item, (*path, key), secret=held)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _pairs(item, (*path, place), secret=secret)
 
 
 def _of_workflow(content: str) -> Iterator[tuple[int, str]]:

@@ -122,6 +122,12 @@ STEPS = (
 )
 
 
+#: What lets a script go on where a command fails, or not wait for its end.
+_GOES_ON = re.compile(
+    r"\|\|\s*(true|:|echo|say|printf|logger|(exit|return)\s+0)(\s|;|$)|;\s*(true|:)\s*$|(?<![&>|])&\s*$"
+)
+
+
 def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
     """Compare every setting that the scripts write, and look for every step."""
     scripts = {
@@ -168,5 +174,14 @@ def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
                 fix="put the step back",
                 place=Place(file=subject.project.shown(f"node/{step.file}")),
             )
+        for one in script or ():
+            if one.written == step.written and re.search(step.pattern, one.text) and _GOES_ON.search(one.text):
+                good = False
+                yield Outcome(
+                    status="FAIL",
+                    message=f"node/{step.file} goes on where this fails: {one.text}",
+                    fix="let it stop with the error",
+                    place=Place(file=subject.project.shown(f"node/{step.file}"), line=one.number, column=1),
+                )
     if good:
         yield passed(f"{len(SETTINGS)} settings of Slurm, {len(STEPS)} steps of {len(scripts)} scripts")

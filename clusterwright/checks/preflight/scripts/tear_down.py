@@ -50,6 +50,7 @@ _WRITE_DOWN = """\
 printf '%s' "${{0##*/}}" >>"$CALLS"
 for one in "$@"; do printf ' %s' "$one" >>"$CALLS"; done
 printf '\\n' >>"$CALLS"
+case "${{FAILING:+on}}:${{0##*/}} $*" in on:*"$FAILING"*) exit 1 ;; esac
 case "${{0##*/}} $*" in
   pulumi*"stack output"*api_tunnel*) printf '%s\\n' "$TUNNEL_PORT" ;;
   aws*"localPortNumber=$TUNNEL_PORT"* | az*"--port $TUNNEL_PORT"*) exec "{python}" -I -c '{listen}' ;;
@@ -70,12 +71,14 @@ class Trial:
         arguments, answer: of the command, and what is typed.
         bad: pattern of calls that must not be made, with what that would do.
         variables: of the environment, with their values.
+        failing: part of a call that fails; the trial is made where the project has what it names.
     """
 
     arguments: tuple[str, ...]
     answer: str
     bad: tuple[tuple[str, str], ...]
     variables: tuple[tuple[str, str], ...] = ()
+    failing: str = ""
 
 
 _UNPROTECTS = (r"^pulumi .*\bstate unprotect\b", "takes the protection of data away")
@@ -99,7 +102,7 @@ _UNATTENDED = tuple((name, "true") for name in ("CI", "FORCE", "YES", "ASSUME_YE
 _ANY = (r"^pulumi .*\b(destroy|unprotect)\b|\bpulumi .*config set .*false", "goes on without the right answer")
 #: What the first trial has to come to, or nothing was seen.
 _DESTROYS = r"^pulumi (?=.*foundation).*\bdestroy\b"
-TRIALS = (
+TRIALS: tuple[Trial, ...] = (
     # The name alone is not enough: it has to be asked for, with --with-data.
     Trial(arguments=("destroy",), answer=_THE_NAME, bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES)),
     Trial(arguments=("down",), answer="", bad=(_UNPROTECTS, _LIFTS, _EVERYTHING, _DELETES, _MORE_THAN_NODES)),
@@ -108,14 +111,29 @@ TRIALS = (
     Trial(arguments=("destroy", "--with-data"), answer="yes\n", bad=(_ANY,)),
     Trial(arguments=("destroy", "--with-data"), answer="", bad=(_ANY,), variables=_UNATTENDED),
 )
+#: Modules of the project that say whether a layer may be brought up, and what is done in spite of them.
+_ASKED_FIRST = {
+    "identity": "brings up what the state of another cluster knows",
+    "settings_check": "brings up a configuration that is refused",
+    "unset_values": "brings up a configuration with values missing",
+}
+_BRINGS_UP = r"^pulumi .*\bup\b"
+TRIALS += tuple(
+    Trial(arguments=("up",), answer="", bad=((_BRINGS_UP, what),), failing=f"-m gpu_cluster.{module}")
+    for module, what in _ASKED_FIRST.items()
+)
 #: What every call of the engine must not say by itself.
 _BY_ITSELF = (
+    (
+        r"\bpip3? install\b(?=.*\s(-r|--requirement)\b)(?!.*--require-hashes)",
+        "installs packages without comparing their hashes",
+    ),
     (r"^pulumi .*\b(up|destroy)\b.*(\s-y\b|--yes\b)", "answers for you: nobody sees what is about to change"),
     (r"^pulumi .*\bdestroy\b.*--(remove|force)\b", "forgets what it could not delete"),
 )
 
 
-def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:  # noqa: C901 - one way out for each that is not known
+def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:
     """Try the ways to call the script that must leave data alone."""
     content = subject.project.files.get(SCRIPT, "")
     place = Place(file=subject.project.shown(SCRIPT))
@@ -131,7 +149,12 @@ def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:  # noqa: C9
         )
         return
     found: dict[str, str] = {}
+    tried = 0
     for trial in TRIALS:
+        module = trial.failing.partition("gpu_cluster.")[2]
+        if module and f"gpu_cluster/{module}.py" not in subject.project.files:
+            continue
+        tried += 1
         calls = _calls(subject, trial, bash)
         if calls is None:
             yield Outcome(status="UNKNOWN", message=f"{SCRIPT} {' '.join(trial.arguments)} did not end", place=place)
@@ -143,13 +166,8 @@ def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:  # noqa: C9
                 place=place,
             )
             return
-        for call in calls:
-            for pattern, what in (*trial.bad, *_BY_ITSELF):
-                if re.search(pattern, call):
-                    answered = f" after {trial.answer.strip()!r}" if trial.answer not in ("", _THE_NAME) else ""
-                    if trial.variables:
-                        answered = " where CI is set"
-                    found.setdefault(f"{' '.join(trial.arguments)}{answered} {what}", call)
+        for what, call in _wrong(trial, calls):
+            found.setdefault(what, call)
     for what, call in found.items():
         yield Outcome(
             status="FAIL",
@@ -158,9 +176,20 @@ def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:  # noqa: C9
             place=place,
         )
     if not found:
-        yield passed(
-            f"{len(TRIALS)} ways to call {SCRIPT} tried with stand-ins: data stays without --with-data and the name"
-        )
+        yield passed(f"{tried} ways to call {SCRIPT} tried with stand-ins: data stays without --with-data and the name")
+
+
+def _wrong(trial: Trial, calls: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield what a trial does that it must not do, and the call by which it does."""
+    when = f" after {trial.answer.strip()!r}" if trial.answer not in ("", _THE_NAME) else ""
+    if trial.variables:
+        when = " where CI is set"
+    if trial.failing:
+        when = f" where {trial.failing.rpartition('.')[2]} refuses"
+    for call in calls:
+        for pattern, what in (*trial.bad, *_BY_ITSELF):
+            if re.search(pattern, call):
+                yield f"{' '.join(trial.arguments)}{when} {what}", call
 
 
 def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
@@ -186,7 +215,7 @@ def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
         calls.touch()
         environment = {"PATH": str(programs), "HOME": str(home), "CALLS": str(calls), "TMPDIR": root, "LANG": "C"}
         environment["TUNNEL_PORT"] = str(_free_port())
-        environment |= dict(trial.variables)
+        environment |= {**dict(trial.variables), "FAILING": trial.failing}
         environment["PULUMI_CONFIG_PASSPHRASE"] = "a stand-in"  # noqa: S105 - of no state
         process = subprocess.Popen(  # noqa: S603 - the project's own script, without a login and with stand-ins
             [bash, "--norc", "--noprofile", SCRIPT, *trial.arguments],

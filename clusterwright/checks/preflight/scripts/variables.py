@@ -26,12 +26,18 @@ def _rows(name: str) -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(table))
 
 
-def needed(instance: Instance) -> dict[str, str]:
-    """Return the variables that a job on an instance type needs for its fabric, with their values."""
+def needed(instance: Instance, kind: str = "export") -> dict[str, str]:
+    """Return what a job on an instance type needs for its fabric, by name.
+
+    Args:
+        instance: type of the nodes.
+        kind: `export` for variables with their values, `prepend` for folders of a path, `source` for files of settings,
+            `mount` for folders of the node within a container.
+    """
     return {
         row["name"]: row["value"]
         for row in _rows("nccl.csv")
-        if row["kind"] == "export"
+        if row["kind"] == kind
         and row["fabric"] == instance.fabric_kind
         and row["cloud"] in ("any", instance.cloud)
         and row["instance"] in ("any", instance.id)

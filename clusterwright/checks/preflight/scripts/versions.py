@@ -12,6 +12,8 @@ TABLE = "node/software.csv"
 _ARCHIVE = "ubuntu-archive"
 _ADD_ON = "aws:eks/addon:Addon"
 _MOST_SHOWN = 8
+#: Tags that are given to another image with every release.
+_MOVING = re.compile(r"^(latest|main|master|stable|nightly|edge|dev)\b")
 #: Commands and arrays of scripts that name packages of the distribution, up to the end of the command.
 _PACKAGES = re.compile(
     r"\b(?:install_missing|install_packages|(?:apt|apt-get|aptitude|yum|dnf)\s+(?:-\S+\s+)*install)\s+([^;&|<>)]*)"
@@ -44,8 +46,10 @@ _ELSEWHERE = (
 
 
 def versions_named(subject: Subject) -> Iterator[Outcome]:
-    """Look at what scripts of nodes install, and at the add-ons that the program asks for."""
+    """Look at what scripts of nodes install, at what the program runs with, and at the add-ons that it asks for."""
     yield from _installed(subject)
+    yield from _from_elsewhere(subject)
+    yield from _locked(subject)
     yield from _add_ons(subject)
 
 
@@ -89,6 +93,75 @@ def _installed(subject: Subject) -> Iterator[Outcome]:
     elif installed:
         of = f", or of Ubuntu's archive of {moment}" if moment else ""
         yield passed(f"{len(installed)} packages in {TABLE}{of}")
+
+
+def _from_elsewhere(subject: Subject) -> Iterator[Outcome]:
+    """Check that what is not of the distribution is one thing for ever: a commit, a release, a key."""
+    content = subject.project.files.get(TABLE, "")
+    rows = csv.DictReader(content.splitlines())
+    for number, row in enumerate(rows, start=2):
+        name, source, reference = (str(row.get(key) or "") for key in ("name", "source", "reference"))
+        why = _moves(source, reference)
+        if why:
+            yield Outcome(
+                status="FAIL",
+                message=f"{TABLE}: {name} {why}",
+                fix="a commit of git, a release of an image, or the fingerprint of an archive's key",
+                place=Place(file=subject.project.shown(TABLE), line=number, column=1),
+            )
+
+
+def _moves(source: str, reference: str) -> str:
+    if source.startswith("http://"):
+        return f"comes from {source}, over a connection that anybody on the way can change"
+    if source.endswith(".git"):
+        return (
+            ""
+            if re.fullmatch(r"[0-9a-f]{40}", reference)
+            else f"is {reference or 'nothing'} of git, which moves: name a commit"
+        )
+    if source.startswith("https://"):
+        key = re.fullmatch(r"[0-9A-F]{40}", reference)
+        return "" if key or not reference else f"has the key {reference}, which is no fingerprint of 40 digits"
+    if "/" in source and not (re.search(r"\d", reference) and not _MOVING.search(reference)):
+        return f"is the image {reference or 'of no release'}, which moves: name a release"
+    return ""
+
+
+def _locked(subject: Subject) -> Iterator[Outcome]:
+    """Check that what the program runs with has a version and hashes, and that nothing else is asked for."""
+    files = subject.project.files
+    locked = {
+        _package(line): line for line in _requirements(files.get("constraints.txt", "")) if not line.startswith("-")
+    }
+    for name, line in locked.items():
+        if "==" not in line or "--hash=" not in line:
+            yield Outcome(
+                status="FAIL",
+                message=f"constraints.txt has {name} without {'its hashes' if '==' in line else 'a version'}",
+                fix="uv pip compile --generate-hashes",
+                place=Place(file=subject.project.shown("constraints.txt")),
+            )
+    for line in _requirements(files.get("requirements.txt", "")):
+        if locked and not line.startswith("-") and _package(line) not in locked:
+            yield Outcome(
+                status="FAIL",
+                message=f"requirements.txt asks for {_package(line)}, which constraints.txt does not have",
+                fix="uv pip compile --generate-hashes requirements.txt -o constraints.txt",
+                place=Place(file=subject.project.shown("requirements.txt")),
+            )
+
+
+def _requirements(content: str) -> Iterator[str]:
+    """Yield the requirements of a file, continued lines as one."""
+    for line in re.sub(r"\\\n", " ", content).splitlines():
+        plain = re.sub(r"(^|\s)#.*", "", line).strip()
+        if plain:
+            yield plain
+
+
+def _package(line: str) -> str:
+    return re.split(r"[\s=<>~!;\[@]", line, maxsplit=1)[0].lower().replace("_", "-")
 
 
 def _pinned(table: str) -> dict[tuple[str, str], str]:

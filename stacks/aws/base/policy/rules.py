@@ -5,8 +5,11 @@ import encryption
 import exposure
 import fabric_rules
 import gpu_nodes
+import kubernetes_parts
 import lifecycle
 import rights
+import watches
+import ways_out
 import whole_stack
 from job_pods import pods_keep_off_the_node
 from protection import protected
@@ -21,12 +24,16 @@ RULES: tuple[Rule, ...] = (
     *rights.RULES,
     *gpu_nodes.RULES,
     *lifecycle.RULES,
+    *kubernetes_parts.RULES,
+    *watches.RULES,
     *rules_of((*VALUES, *KUBERNETES)),
 )
 STACK_RULES: tuple[StackRule, ...] = (
     *whole_stack.STACK_RULES,
     *data_rights.STACK_RULES,
     *fabric_rules.STACK_RULES,
+    *ways_out.STACK_RULES,
+    *kubernetes_parts.STACK_RULES,
     *pods_keep_off_the_node(),
     protected(("aws:fsx/lustreFileSystem:LustreFileSystem", "aws:kms/key:Key", "aws:s3/bucket:Bucket")),
 )

@@ -11,6 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "policy"))
 
+import kubernetes_parts
+import watches
 from row_cases import never_broken, never_met
 from rule import UNKNOWN, Registered, Rule
 from rules import RULES, STACK_RULES
@@ -54,6 +56,7 @@ LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 SECRET_POLICY = "aws:secretsmanager/secretPolicy:SecretPolicy"
 BUCKET = "aws:s3/bucket:Bucket"
 BUCKET_POLICY = "aws:s3/bucketPolicy:BucketPolicy"
+LIFECYCLE = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
 # Refuses every request without TLS, as the foundation has it.
 OVER_TLS: dict[str, Any] = {
     "Effect": "Deny",
@@ -79,7 +82,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "vpcZoneIdentifiers": [UNKNOWN],
         "tags": [{"key": "gpu-cluster", "value": "gpt3", "propagateAtLaunch": True}],
         "waitForCapacityTimeout": "30m",
-        "suspendedProcesses": ["ReplaceUnhealthy", "AZRebalance"],
+        "suspendedProcesses": ["AZRebalance"],
         "maxInstanceLifetime": 0.0,
     },
     VPC: {"enableDnsHostnames": True, "enableDnsSupport": True},
@@ -126,7 +129,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "deletionWindowInDays": 30,
         "policy": policy(Action=["kms:*"], Resource=["*"], Principal={"AWS": "arn:aws:iam::1:root"}),
     },
-    "aws:cloudwatch/logGroup:LogGroup": {"kmsKeyId": UNKNOWN},
+    "aws:cloudwatch/logGroup:LogGroup": {"kmsKeyId": UNKNOWN, "retentionInDays": 30.0},
     "aws:rds/cluster:Cluster": {
         "kmsKeyId": UNKNOWN,
         "storageEncrypted": True,
@@ -144,6 +147,13 @@ GOOD: dict[str, dict[str, Any]] = {
         "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
     },
     BUCKET_POLICY: {"policy": policy(**OVER_TLS)},
+    LIFECYCLE: {
+        "rules": [
+            {"status": "Enabled", "noncurrentVersionExpiration": {"noncurrentDays": 7.0}},
+            {"status": "Enabled", "filter": {"prefix": "scratch/"}, "expiration": {"days": 30.0}},
+            {"status": "Disabled", "expiration": {"days": 1.0}},
+        ]
+    },
     "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": {"vpcId": UNKNOWN},
 }
 REMOVED = "removed"
@@ -198,6 +208,9 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("aws:rds/cluster:Cluster", "manageMasterUserPassword", REMOVED, "no-password-in-state"),
     ("aws:rds/cluster:Cluster", "skipFinalSnapshot", True, "records-survive"),
     ("aws:rds/cluster:Cluster", "backupRetentionPeriod", 0, "records-survive"),
+    ("aws:rds/cluster:Cluster", "backupRetentionPeriod", 6.0, "records-survive"),
+    (LIFECYCLE, "rules.0.expiration", {"days": 30.0}, "objects-do-not-expire"),
+    (LIFECYCLE, "rules.1.filter.prefix", "/", "objects-do-not-expire"),
     ("aws:rds/clusterParameterGroup:ClusterParameterGroup", "parameters", [], "database-over-tls"),
     ("aws:secretsmanager/secret:Secret", "recoveryWindowInDays", 0, "records-survive"),
     ("aws:secretsmanager/secretVersion:SecretVersion", "secretString", "x", "no-password-in-state"),
@@ -286,7 +299,8 @@ def test_rule_notices(token: str, path: str, value: Any, name: str) -> None:
 def test_every_rule_is_broken_once() -> None:
     """No rule of AWS is without a case that it has to notice, and no name is taken twice."""
     of_kubernetes = {row.name for row in KUBERNETES}  # those are in test_policy_kubernetes.py
-    assert {name for _, _, _, name in BAD} == set(BY_NAME) - of_kubernetes
+    of_parts = {rule.name for rule in (*watches.RULES, *kubernetes_parts.RULES)}  # those are in test_policy_parts.py
+    assert {name for _, _, _, name in BAD} == set(BY_NAME) - of_kubernetes - of_parts
     assert len(BY_NAME) == len(RULES)
 
 

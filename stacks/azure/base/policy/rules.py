@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+import cluster_parts
 import data_rights
 import fabric_rules
 import rules_compute
 import rules_data
 import rules_network
 import rules_rights
+import ways_out
 from job_pods import pods_keep_off_the_node
 from protection import protected
 from rule import Rule, StackRule
@@ -24,11 +26,14 @@ RULES: Sequence[Rule] = (
     *rules_compute.RULES,
     *rules_data.RULES,
     *rules_rights.RULES,
+    *cluster_parts.RULES,
     *rules_of((*VALUES, *KUBERNETES)),
 )
 STACK_RULES: Sequence[StackRule] = (
     *fabric_rules.STACK_RULES,
     *data_rights.STACK_RULES,
+    *ways_out.STACK_RULES,
+    *cluster_parts.STACK_RULES,
     *pods_keep_off_the_node(_NODES_IDENTITY),
     protected(
         (

@@ -33,6 +33,8 @@ def _one_fabric(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     fabric = "_ND" in size and "r_" in size
     if fabric and inputs.get("singlePlacementGroup") is not True:
         found.append("InfiniBand needs singlePlacementGroup")
+    if fabric and inputs.get("orchestrationMode") not in (None, "Uniform", UNKNOWN):
+        found.append("InfiniBand needs machines of one kind in one domain: set orchestrationMode to Uniform")
     if inputs.get("overprovision") is not False:
         found.append("surplus machines would join and vanish: set overprovision to false")
     if isinstance(capacity, int | float) and capacity > MOST_NODES_PER_SCALE_SET:

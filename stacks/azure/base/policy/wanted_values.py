@@ -159,6 +159,75 @@ VALUES: tuple[Wanted, ...] = (
             (SCALE_SET, "upgradePolicy.mode", "Manual", False),
         )
     ),
+    *(
+        Wanted(
+            name="nodes-stay-under-jobs",
+            type=POOL,
+            path=f"upgradeSettings.{name}",
+            pattern=pattern,
+            absent=True,
+            when=(("vmSize", _ACCELERATED),),
+            message=f"upgradeSettings.{name} is {{value}}: an upgrade takes that many nodes at once",
+        )
+        for name, pattern in (("maxUnavailable", "[0-9]|10|([0-9]|10)%"), ("maxSurge", "[0-9]|10|([0-9]|10)%"))
+    ),
+    Wanted(
+        name="encrypted-kubernetes-secrets",
+        description="Kubernetes' secrets are encrypted with the cluster's key.",
+        type=CLUSTER,
+        path="securityProfile.azureKeyVaultKms.enabled",
+        pattern="true",
+        message="azureKeyVaultKms.enabled is {value}: secrets are under Azure's key",
+    ),
+    Wanted(
+        name="commands-by-the-network",
+        description="Nobody runs commands in the cluster past its network.",
+        type=CLUSTER,
+        path="apiServerAccessProfile.disableRunCommand",
+        pattern="true",
+        message="disableRunCommand is {value}: Azure runs commands past the closed API server",
+    ),
+    Wanted(
+        name="chosen-way-out",
+        description="Pods get out by the way that is watched.",
+        type=CLUSTER,
+        path="networkProfile.outboundType",
+        pattern="userAssignedNATGateway|userDefinedRouting|none|block",
+        message="outboundType is {value}: nodes get a public address of their own for the way out",
+    ),
+    *(
+        Wanted(
+            name="deleted-data-comes-back",
+            description="What is deleted can be had back for a while.",
+            type=kind,
+            path=path,
+            pattern=pattern,
+            absent=absent,
+            message=f"{path} is {{value}}",
+        )
+        for kind, path, pattern, absent in (
+            ("azure-native:keyvault:Vault", "properties.softDeleteRetentionInDays", "[3-9][0-9]", True),
+            ("azure-native:keyvault:Vault", "properties.enableSoftDelete", "true", True),
+            ("azure-native:storage:BlobServiceProperties", "deleteRetentionPolicy.enabled", "true", False),
+            ("azure-native:storage:BlobServiceProperties", "deleteRetentionPolicy.days", "[7-9]|[1-9][0-9]+", False),
+            ("azure-native:storage:BlobServiceProperties", "containerDeleteRetentionPolicy.enabled", "true", False),
+            ("azure-native:dbformysql:Server", "backup.backupRetentionDays", "[7-9]|[1-3][0-9]", False),
+        )
+    ),
+    *(
+        Wanted(
+            name="logs-are-kept",
+            description="Logs stay long enough to be asked.",
+            type=kind,
+            path=path,
+            pattern="[3-9][0-9]|[1-9][0-9][0-9]+",
+            message=f"{path} is {{value}}: choose 30 days or more",
+        )
+        for kind, path in (
+            ("azure-native:operationalinsights:Workspace", "retentionInDays"),
+            ("azure-native:network:FlowLog", "retentionPolicy.days"),
+        )
+    ),
     Wanted(
         name="gpu-nodes-are-tainted",
         type=POOL,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import cluster_parts
 from recording import Program
 from row_cases import never_broken, never_met
 from rules import RULES
@@ -86,6 +87,12 @@ LUSTRE: dict[str, Any] = {
 }
 DATABASE = {
     "network": {"publicNetworkAccess": "Disabled"}, "dataEncryption": {"type": "AzureKeyVault"}, "tags": SET["tags"],
+    "backup": {"backupRetentionDays": 14.0},
+}  # fmt: skip
+FLOW = {"enabled": True, "retentionPolicy": {"days": 30.0}, "tags": SET["tags"]}
+WORKSPACE = {"retentionInDays": 30.0, "tags": SET["tags"]}
+BLOBS = {
+    "deleteRetentionPolicy": {"enabled": True, "days": 7.0}, "containerDeleteRetentionPolicy": {"enabled": True},
 }  # fmt: skip
 SUBNET = {"networkSecurityGroup": {"id": "group"}, "defaultOutboundAccess": False}
 OPEN = {"name": "ssh", "access": "Allow", "direction": "Inbound", "sourceAddressPrefix": "Internet"}
@@ -94,15 +101,18 @@ GRANT = {
     "scope": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a",
 }
 KUBERNETES: dict[str, Any] = {
-    "apiServerAccessProfile": {"enablePrivateCluster": True}, "diskEncryptionSetID": "set",
+    "apiServerAccessProfile": {"enablePrivateCluster": True, "disableRunCommand": True}, "diskEncryptionSetID": "set",
     "disableLocalAccounts": True, "tags": SET["tags"],
     "enableRBAC": True, "aadProfile": {"managed": True, "enableAzureRBAC": True},
-    "networkProfile": {"networkPolicy": "cilium"}, "agentPoolProfiles": [{"name": "system", "maxPods": 30.0}],
+    "networkProfile": {"networkPolicy": "cilium", "outboundType": "userAssignedNATGateway"},
+    "agentPoolProfiles": [{"name": "system", "maxPods": 30.0}],
+    "securityProfile": {"azureKeyVaultKms": {"enabled": True}},
     "autoUpgradeProfile": {"upgradeChannel": "none", "nodeOSUpgradeChannel": "None"},
 }  # fmt: skip
 POOL: dict[str, Any] = {
     "vmSize": "Standard_ND96isr_H100_v5", "maxPods": 30.0, "gpuProfile": {"driver": "Install"},
     "nodeTaints": ["nvidia.com/gpu=present:NoSchedule"],
+    "upgradeSettings": {"maxUnavailable": "1", "maxSurge": "0"},
 }  # fmt: skip
 AUDIT: dict[str, Any] = {
     "logs": [{"category": "kube-audit-admin", "enabled": True}, {"category": "guard", "enabled": True}]
@@ -148,12 +158,12 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
     ("azure-native:network:SecurityRule", {**OPEN, "tags": SET["tags"]}, "ssh lets the Internet in"),
     (
         "azure-native:containerservice:ManagedCluster",
-        {**KUBERNETES, "apiServerAccessProfile": {"enablePrivateCluster": False}},
+        {**KUBERNETES, "apiServerAccessProfile": {"enablePrivateCluster": False, "disableRunCommand": True}},
         "closed-api-server: the API server is open",
     ),
     (
         "azure-native:containerservice:ManagedCluster",
-        {**KUBERNETES, "apiServerAccessProfile": {"authorizedIPRanges": ["0.0.0.0/0"]}},
+        {**KUBERNETES, "apiServerAccessProfile": {"authorizedIPRanges": ["0.0.0.0/0"], "disableRunCommand": True}},
         "closed-api-server: lets 0.0.0.0/0",
     ),
     ("azure-native:containerservice:ManagedCluster", without("diskEncryptionSetID", KUBERNETES), "own-key-on-disks"),
@@ -172,7 +182,7 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
         {"addressSpace": {"addressPrefixes": ["172.16.8.0/21"]}, "tags": SET["tags"]},
         "172.16.8.0/21 overlaps 172.16.0.0/16",
     ),
-    ("azure-native:network:FlowLog", {"enabled": False, "tags": SET["tags"]}, "flow-logs-are-on"),
+    ("azure-native:network:FlowLog", {**FLOW, "enabled": False}, "flow-logs-are-on"),
     ("azure-native:storage:StorageAccount", without("publicNetworkAccess", ACCOUNT), "takes public traffic"),
     ("azure-native:storage:StorageAccount", without("allowBlobPublicAccess", ACCOUNT), "may hold public containers"),
     ("azure-native:storage:StorageAccount", {**ACCOUNT, "minimumTlsVersion": "TLS1_0"}, "takes old TLS"),
@@ -288,7 +298,7 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "azure-native:containerservice:ManagedCluster",
-        without("networkProfile", KUBERNETES),
+        without("networkProfile.networkPolicy", KUBERNETES),
         "networks-of-pods-are-ruled",
     ),
     (
@@ -315,6 +325,64 @@ VIOLATIONS: list[tuple[str, dict[str, Any], str]] = [
         )
         for name, value in (("require_secure_transport", "OFF"), ("tls_version", "TLSv1.1,TLSv1.2"))
     ),
+    *(
+        (
+            "azure-native:containerservice:AgentPool",
+            {**POOL, "upgradeSettings": {**POOL["upgradeSettings"], name: value}},
+            f"nodes-stay-under-jobs: upgradeSettings.{name} is {value}",
+        )
+        for name, value in (("maxUnavailable", "50%"), ("maxUnavailable", "24"), ("maxSurge", "100%"))
+    ),
+    (
+        "azure-native:containerservice:ManagedCluster",
+        without("securityProfile", KUBERNETES),
+        "encrypted-kubernetes-secrets: azureKeyVaultKms.enabled is left out",
+    ),
+    (
+        "azure-native:containerservice:ManagedCluster",
+        without("apiServerAccessProfile.disableRunCommand", KUBERNETES),
+        "commands-by-the-network: disableRunCommand is left out",
+    ),
+    (
+        "azure-native:containerservice:ManagedCluster",
+        {**KUBERNETES, "networkProfile": {"networkPolicy": "cilium", "outboundType": "loadBalancer"}},
+        "chosen-way-out: outboundType is loadBalancer",
+    ),
+    *(
+        (
+            "azure-native:keyvault:Vault",
+            {**VAULT, "properties": {**VAULT["properties"], name: value}},
+            f"deleted-data-comes-back: properties.{name} is",
+        )
+        for name, value in (("softDeleteRetentionInDays", 7.0), ("enableSoftDelete", False))
+    ),
+    *(
+        (
+            "azure-native:storage:BlobServiceProperties",
+            {**BLOBS, name: policy},
+            f"deleted-data-comes-back: {name}.{key}",
+        )
+        for name, policy, key in (
+            ("deleteRetentionPolicy", {"enabled": False, "days": 7.0}, "enabled"),
+            ("deleteRetentionPolicy", {"enabled": True, "days": 1.0}, "days"),
+            ("containerDeleteRetentionPolicy", {"enabled": False}, "enabled"),
+        )
+    ),
+    (
+        "azure-native:dbformysql:Server",
+        {**DATABASE, "backup": {"backupRetentionDays": 1.0}},
+        "deleted-data-comes-back: backup.backupRetentionDays is 1",
+    ),
+    (
+        "azure-native:operationalinsights:Workspace",
+        {**WORKSPACE, "retentionInDays": 7.0},
+        "logs-are-kept: retentionInDays is 7",
+    ),
+    (
+        "azure-native:network:FlowLog",
+        {**FLOW, "retentionPolicy": {"days": 1.0}},
+        "logs-are-kept: retentionPolicy.days is 1",
+    ),
 ]
 
 
@@ -324,6 +392,13 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("azure-native:containerservice:AgentPool", {**POOL, "enableAutoScaling": False}),
     ("azure-native:storage:StorageAccount", ACCOUNT),
     ("azure-native:keyvault:Vault", VAULT),
+    (
+        "azure-native:keyvault:Vault",
+        {**VAULT, "properties": {**VAULT["properties"], "enableSoftDelete": True, "softDeleteRetentionInDays": 90.0}},
+    ),
+    ("azure-native:storage:BlobServiceProperties", BLOBS),
+    ("azure-native:network:FlowLog", FLOW),
+    ("azure-native:operationalinsights:Workspace", WORKSPACE),
     ("azure-native:keyvault:Vault", LUSTRE_VAULT),
     ("azure-native:storagecache:AmlFilesystem", LUSTRE),
     ("azure-native:dbformysql:Server", DATABASE),
@@ -356,9 +431,10 @@ def test_violations_are_noticed(kind: str, inputs: dict[str, Any], part: str) ->
 
 
 def test_every_rule_is_in_the_table() -> None:
-    """A rule that nothing violates here, or in test_policy_kubernetes.py, might notice nothing at all."""
+    """A rule that nothing violates here, in test_policy_kubernetes.py or in test_policy_parts.py, might notice nothing."""
     noticed = {message.partition(":")[0] for kind, inputs, _ in VIOLATIONS for message in messages(kind, inputs)}
-    assert noticed == {rule.name for rule in RULES} - {row.name for row in OF_KUBERNETES}
+    elsewhere = {row.name for row in OF_KUBERNETES} | {rule.name for rule in cluster_parts.RULES}
+    assert noticed == {rule.name for rule in RULES} - elsewhere
 
 
 def test_every_row_is_broken_and_met() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import cluster_parts
 import data_rights
 import fabric_rules
 import rules_data
@@ -20,11 +21,13 @@ RULES: Sequence[Rule] = (
     *rules_machines.RULES,
     *rules_data.RULES,
     *rules_rights.RULES,
+    *cluster_parts.RULES,
     *rules_of((*VALUES, *KUBERNETES)),
 )
 STACK_RULES: Sequence[StackRule] = (
     *fabric_rules.STACK_RULES,
     *data_rights.STACK_RULES,
+    *cluster_parts.STACK_RULES,
     *pods_keep_off_the_node(),
     protected(
         (

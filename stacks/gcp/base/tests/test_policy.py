@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import cluster_parts
 from row_cases import never_broken, never_met
 from rules import RULES
 from wanted_kubernetes import KUBERNETES
@@ -33,7 +34,7 @@ GOOD: dict[str, dict[str, Any]] = {
                 "diskEncryptionKey": {"kmsKeySelfLink": KEY},
             }
         ],
-        "metadata": {"enable-oslogin": "TRUE"},
+        "metadata": {"enable-oslogin": "TRUE", "block-project-ssh-keys": "TRUE"},
         "serviceAccount": {"email": "nodes@p.iam.gserviceaccount.com"},
         "shieldedInstanceConfig": {"enableVtpm": True, "enableIntegrityMonitoring": True},
         "scheduling": {"onHostMaintenance": "TERMINATE", "provisioningModel": "STANDARD"},
@@ -44,7 +45,7 @@ GOOD: dict[str, dict[str, Any]] = {
     INSTANCE: {
         "networkInterfaces": [{"subnetwork": "s"}],
         "bootDisk": {"kmsKeySelfLink": KEY},
-        "metadata": {"enable-oslogin": "TRUE"},
+        "metadata": {"enable-oslogin": "TRUE", "block-project-ssh-keys": "TRUE"},
         "serviceAccount": {"email": "controller@p.iam.gserviceaccount.com"},
         "shieldedInstanceConfig": {"enableVtpm": True, "enableIntegrityMonitoring": True},
         "labels": LABELS,
@@ -139,7 +140,8 @@ GPUS_OF_A_TYPE = (1, 2, 4, 8, 16)
 def pool_of(gpus: int, asked: int) -> dict[str, Any]:
     """The change of a node pool to a type of some GPUs, of which so many are asked for."""
     config = pool_with("count", float(asked))["nodeConfig"]
-    return {"nodeConfig": {**config, "machineType": f"a2-highgpu-{gpus}g"}}
+    accelerators = [{**config["guestAccelerators"][0], "type": "nvidia-tesla-a100"}]
+    return {"nodeConfig": {**config, "machineType": f"a2-highgpu-{gpus}g", "guestAccelerators": accelerators}}
 
 
 # Rule, type, what is changed, part of the message.
@@ -319,5 +321,6 @@ def test_every_row_is_broken_and_met() -> None:
 
 
 def test_every_rule_is_tested() -> None:
-    """A rule that never fires would be no rule; those of Kubernetes fire in test_policy_kubernetes.py."""
-    assert {rule.name for rule in RULES} - {row.name for row in KUBERNETES} == {rule for rule, _, _, _ in BAD}
+    """A rule that never fires would be no rule; some fire in test_policy_kubernetes.py and test_policy_parts.py."""
+    elsewhere = {row.name for row in KUBERNETES} | {rule.name for rule in cluster_parts.RULES}
+    assert {rule.name for rule in RULES} - elsewhere == {rule for rule, _, _, _ in BAD}

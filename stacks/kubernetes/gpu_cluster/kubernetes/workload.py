@@ -8,6 +8,8 @@ import pulumi_kubernetes as kubernetes
 
 NAMESPACE = "workload"
 SERVICE_ACCOUNT = "workload"
+# Of what chooses a replica for each request (`serving/gateway.yaml`): it reads the pods of its namespace, no more.
+PICKER_ENDING = "-picker"
 CLAIM = "shared"
 # Of replicas of a service (`launch/`), which bring network policies of their own.
 ROLE_LABEL, SERVICE_ROLE = "app.kubernetes.io/component", "engine"
@@ -56,7 +58,7 @@ ADMISSION_RULES = (
     ),
     AdmissionRule(
         expression="!has(object.spec.serviceAccountName) || object.spec.serviceAccountName in "
-        f"['', 'default', '{SERVICE_ACCOUNT}']",
+        f"['', 'default', '{SERVICE_ACCOUNT}'] || object.spec.serviceAccountName.endsWith('{PICKER_ENDING}')",
         message=f"jobs run as the service account {SERVICE_ACCOUNT}",
     ),
     AdmissionRule(
