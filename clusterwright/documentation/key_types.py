@@ -122,7 +122,7 @@ def _quantities(annotation: Any, metadata: list[Any]) -> Iterator[units.Kind]:  
 
 def _quantity_text(value: float, kind: units.Kind) -> str:
     if kind is units.FRACTION:
-        return f"{value * 100:g} %"
+        return units.percent(value, digits=None)
     if value == 0:
         return "0"
     for unit in _WRITTEN.get(kind.name, ()):
