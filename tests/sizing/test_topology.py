@@ -231,9 +231,18 @@ FLAGS = ("flat", "leafwise", "tree", "in_network", "in_domain")
     allowed=st.sets(st.sampled_from(FLAGS)), more=st.sampled_from(FLAGS),
 )  # fmt: skip
 def test_better_links_are_never_slower(
-    *, name: str, size: float, ranks: int, stride: int, network: float, gain: float, leaf: float, spine: float,
-    allowed: set[str], more: str,
-) -> None:  # fmt: skip
+    *,
+    name: str,
+    size: float,
+    ranks: int,
+    stride: int,
+    network: float,
+    gain: float,
+    leaf: float,
+    spine: float,
+    allowed: set[str],
+    more: str,
+) -> None:
     """More bandwidth, less oversubscription and more algorithms to choose from never make traffic slower."""
     worse = device(
         name, network=network, leaf_gpus=256.0, spine_gpus=4096.0, leaf_oversubscription=leaf,

@@ -91,9 +91,19 @@ def test_never_breaks_even(book: PriceBook) -> None:
     ],
 )
 def test_build_versus_rent(  # noqa: PLR0917
-    book: PriceBook, servers: int, usd: float, kw: float, idle: float, gpus: int, utilisation: float, rent: float,
-    own_month: float, rent_month: float, breakeven: float, saving: float,
-) -> None:  # fmt: skip
+    book: PriceBook,
+    servers: int,
+    usd: float,
+    kw: float,
+    idle: float,
+    gpus: int,
+    utilisation: float,
+    rent: float,
+    own_month: float,
+    rent_month: float,
+    breakeven: float,
+    saving: float,
+) -> None:
     """Three cases of the ewyluda build-versus-rent model; its average-balance capital charge is 4 % of capex a year."""
     economics = with_overrides(
         bare(horizon_months=60.0, utilisation=utilisation, pue=1.3, power_price_usd_per_kwh=0.08),

@@ -169,7 +169,7 @@ def _session_problems(workload: Serve, traffic: Traffic) -> Iterator[Problem]:
 
 
 def not_of_text(name: str, *, task: str = "generate", images: bool = False) -> Problem | None:
-    """Return the refusal of a model by its name, where it is not of what is asked of it; None for any other.
+    """Return the refusal of a model that cannot do the task; None for any other.
 
     Args:
         name: of the model.

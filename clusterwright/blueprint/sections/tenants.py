@@ -1,4 +1,4 @@
-"""The section `tenants`: who shares a cluster, with how much of it, and who gives way to whom."""
+"""The section `tenants`: shares of the cluster by tenant, and their precedence."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

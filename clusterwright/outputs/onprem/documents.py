@@ -54,9 +54,10 @@ def own_parts(plan: Plan) -> dict[str, File]:
 
 #: The line of the README on the files of each scheduler.
 _SCHEDULERS = {
-    "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for the Slurm controller |\n"
+    "slurm": "| `slurm.conf`, `gres.conf`, `topology.conf`, `cgroup.conf` | for `/etc/slurm` of the controllers; "
+    "nodes fetch them there |\n"
     "| `slurmdbd.conf` | for its accounting; the database's password is not in it |\n"
-    "| `job_container.conf` | folders that each job has of its own |\n"
+    "| `job_container.conf` | folders that each job has of its own; beside `slurm.conf` |\n"
     "{jobs}\n"
     "| `users.md`, `node/` | users and groups with the same numbers everywhere; the scripts of the machines |",
     "kubernetes": "| `kubernetes/` | labels of nodes, operators, ports of the fabric, queue, storage, jobs |",

@@ -197,7 +197,7 @@ def _network(design: OnPremDesign) -> list[str]:
             f"{hosts:,} {who} meet in {inventory.storage_fabric.switches} {inventory.storage_switch}; "
             f"{design.cables['storage']:,} cables, each in `cables.csv`. While all {who} draw, the network lets each "
             f"have {_rate(share.network_bytes_per_s)}: {verdict} the {_rate(NODE_BYTES_PER_S)} that NVIDIA's reference "
-            "architectures ask of it."
+            "architectures require."
         )
     ]
     if share.boxes_bytes_per_s is not None:

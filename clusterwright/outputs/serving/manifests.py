@@ -78,9 +78,17 @@ def query_text(text: str) -> str:
 
 
 def scaling(
-    name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, model: str, fewest: int, most: int, each: float,
+    name: str,
+    engine: Engine,
+    place: PodPlace,
+    shape: ReplicaShape,
+    *,
+    model: str,
+    fewest: int,
+    most: int,
+    each: float,
     rules: ScalingRules,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return what keeps as many replicas as requests need, by what waits and runs and by keys and values.
 
     Args:

@@ -32,9 +32,16 @@ def curve_of(blueprint: Blueprint, mean_requests_per_s: float) -> Array:
 
 
 def service_day(
-    blueprint: Blueprint, size: ServingSize, storage: StorageNeed, *, replicas: int, spare: int, mean: float,
-    month_usd: float | None, by_the_hour: bool,
-) -> ServiceDay:  # fmt: skip
+    blueprint: Blueprint,
+    size: ServingSize,
+    storage: StorageNeed,
+    *,
+    replicas: int,
+    spare: int,
+    mean: float,
+    month_usd: float | None,
+    by_the_hour: bool,
+) -> ServiceDay:
     """Return what a day of today's traffic keeps and needs of replicas, in hours and in dollars of a month.
 
     Args:

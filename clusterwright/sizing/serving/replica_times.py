@@ -378,9 +378,14 @@ def times_at(
 
 
 def _in_flight(
-    service: Service, columns: Columns, index: npt.NDArray[np.intp], token_spread: Array, *, place: Deployment,
+    service: Service,
+    columns: Columns,
+    index: npt.NDArray[np.intp],
+    token_spread: Array,
+    *,
+    place: Deployment,
     host: Array,
-) -> Times:  # fmt: skip
+) -> Times:
     """Return the times of layouts at the concurrency and with the share of inputs in memory that `place` has.
 
     Args:
@@ -525,9 +530,14 @@ class Replica:
 
 
 def replica_columns(
-    service: Service, node: NodeType, layout: ReplicaLayout, calibration: Calibration, *, in_flight: float,
+    service: Service,
+    node: NodeType,
+    layout: ReplicaLayout,
+    calibration: Calibration,
+    *,
+    in_flight: float,
     apart: bool = False,
-) -> Replica:  # fmt: skip
+) -> Replica:
     """Return one layout's replica with a given number of requests in flight, for what looks at single requests.
 
     Args:

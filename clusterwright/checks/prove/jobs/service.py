@@ -23,7 +23,7 @@ _MODEL = re.compile(r'model_name="([^"]*)"')
 _GIB = 2**30
 #: Relative difference that rounding to six digits may make.
 _DIGITS = 1e-5
-#: Flags of the engines that carry a part of the layout, and the same as a field of it.
+#: Engine flags that set a part of the layout, each with the field that it sets.
 _LAYOUT = {"--tensor-parallel-size": "tensor", "--tp-size": "tensor", "--pipeline-parallel-size": "pipeline"}
 _SEQUENCES = ("--max-num-seqs", "--max-running-requests")
 _LONGEST = ("--max-model-len", "--context-length")

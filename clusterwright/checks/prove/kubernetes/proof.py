@@ -65,13 +65,13 @@ def _ruled(rule: Callable[[Cluster], Iterator[Finding]], cluster: Cluster) -> It
 
 
 def _kustomized(folder: Path) -> Iterator[Finding]:
-    """Build the folder; one that names more than files beside it is not built, since kustomize would fetch it."""
+    """Build the folder, unless it names something other than files beside it, which kustomize would fetch."""
     (names,) = read_yaml(folder / "kustomization.yaml")
     resources = names.get("resources", [])
     foreign = [name for name in resources if not (folder / name).is_file() or Path(name).name != name]
     if names.keys() != {"apiVersion", "kind", "resources"} or foreign:
         what = f"names {foreign[0]}" if foreign else f"has {', '.join(sorted(names))}"
-        yield found("K8S001", f"kustomization.yaml {what}; ours names files beside it", _HELP)
+        yield found("K8S001", f"kustomization.yaml {what}, expected files beside it alone", _HELP)
         return
     beside = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml", "node-labels.yaml"}
     for name in sorted(beside - set(resources)):

@@ -154,7 +154,7 @@ def _hosts(papers: Papers, contents: Mapping[str, list[Placement]]) -> list[Plac
 
 def _rack(  # noqa: PLR0917 - content of a rack, and its limits
     papers: Papers, name: str, placed: list[Placement], of_nodes: RackLimits, others: RackLimits, strips: int
-) -> Rack:  # fmt: skip
+) -> Rack:
     parts = papers.catalogue.parts
     roles = {one.device.role for one in placed}
     kind = "compute" if "compute" in roles else "network" if "network" in roles else "services"

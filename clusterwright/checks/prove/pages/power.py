@@ -435,7 +435,7 @@ SAID: tuple[Sentence | Table, ...] = (
         lambda hall: (f"{hall.power.it_w / 1e3:,.1f}", kva(_asked_va(hall))),
         _SUMS,
     ),
-    _sentence("- It is rated {}: {} is asked of it, {}.\n", _ups, "the load over the rating (site.ups.power)"),
+    _sentence("- It is rated {}: the load takes {}, {}.\n", _ups, "the load over the rating (site.ups.power)"),
     _sentence("- At {} it loses {} kW, which is part of the PUE.", _ups_losses, "the load over site.ups.efficiency"),
     Table(
         file=FILE,

@@ -255,7 +255,7 @@ SAID: tuple[Sentence | Table, ...] = (
     Sentence(
         file=FILE,
         text="{} ports of {} boxes and {} of {} meet in {}; {} cables, each in `cables.csv`. While all {} draw, "
-        "the network lets each have {}: {} the {} that NVIDIA's reference architectures ask of it.",
+        "the network lets each have {}: {} the {} that NVIDIA's reference architectures require.",
         values=_network,
         rule="cables.csv and racks.csv have them",
     ),

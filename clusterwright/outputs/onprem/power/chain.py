@@ -160,7 +160,7 @@ def _ups(design: OnPremDesign) -> list[str]:
     else:
         share = asked_va / plant.ups_va
         holds = "it holds" if share <= 1 else "it is TOO SMALL"
-        lines.append(f"- It is rated {_kva(plant.ups_va)}: {percent(share)} is asked of it, {holds}.")
+        lines.append(f"- It is rated {_kva(plant.ups_va)}: the load takes {percent(share)}, {holds}.")
     if plant.ups_efficiency is None:
         lines.append("- Its losses are unknown (`site.ups.efficiency`).")
     else:
