@@ -207,8 +207,8 @@ def _sizes(shape: Mapping[str, int]) -> str:
 def _value(value: float, unit: str) -> str:
     """Return a value with three digits and the unit's prefix.
 
-    >>> _value(2.5e13, "FLOP/s"), _value(4.2e-6, "s")
-    ('25 TFLOP/s', '4.2 µs')
+    >>> _value(2.5e13, "FLOP/s"), _value(1.27e15, "FLOP/s"), _value(4.2e-6, "s")
+    ('25 TFLOP/s', '1.27 PFLOP/s', '4.2 µs')
     """
     if unit == "s":
         scale, prefix = next(((s, p) for s, p in ((1.0, ""), (1e-3, "m"), (1e-6, "µ")) if value >= s), (1e-9, "n"))

@@ -29,6 +29,9 @@ _LONGEST = 60
 def looked_at(subject: Subject) -> Iterator[Outcome]:
     """Name what is not as it was written, and what the program asks for differently."""
     changed = subject.project.changed
+    if changed is None and subject.recorded is None and (missing := unrecorded(subject)) is not None:
+        yield missing
+        return
     if changed is None:
         yield Outcome(
             status="UNKNOWN",
