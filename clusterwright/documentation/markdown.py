@@ -29,8 +29,9 @@ def prose(text: str) -> str:
 def code(text: str) -> str:
     r"""Return a cell of code; nothing for no text.
 
-    >>> print(code("a|b"), code(""))
+    >>> print(code("a|b")), code("")
     `a\|b`
+    (None, '')
     """
     return f"`{' '.join(text.split())}`".replace("|", "\\|") if text else ""
 
