@@ -263,9 +263,14 @@ def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 def main() -> int:
     """Measure all cases and write both files, anew after every case."""
-    import peft
-    import torch
-    import transformers
+    if len(sys.argv) < 3:
+        sys.exit("usage: python benchmarks/one_gpu.py RUNS.csv FINE_TUNING.csv [SECONDS]")
+    try:
+        import peft
+        import torch
+        import transformers
+    except ImportError as error:
+        sys.exit(f"{error}: this needs a GPU, PyTorch, transformers and peft")
 
     catalogue = load.load()
     training, fine_tuning = Path(sys.argv[1]), Path(sys.argv[2])

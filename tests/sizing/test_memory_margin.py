@@ -75,3 +75,11 @@ def test_a_refusal_for_memory_says_the_probability_and_what_would_help() -> None
     assert finding.id == "MEM001"
     assert "95 % probability" in finding.message
     assert "goals.memory_confidence" in finding.help
+
+
+def test_eager_software_has_no_narrow_margin() -> None:
+    """Plans count what fused kernels keep: eager software takes the margin of software of which nothing is known."""
+    unknown = residuals_for("nobody knows it", "bf16")
+    for name in ("PyTorch 2.11 + transformers 5.17", "PyTorch + transformers pure", "torchtune"):
+        assert residuals_for(name, "bf16") == unknown
+    assert residuals_for("torchtitan", "bf16") == residuals_for("", "bf16") != unknown

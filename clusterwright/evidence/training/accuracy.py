@@ -102,7 +102,7 @@ nanotron 9 of 10, GPT-2 on one GPU 6 of 7, LUMI 5 of 5, one-GPU fine-tuning and 
 1, but Megatron-DeepSpeed 1 of 2 and KempnerForge 2 of 6 (it takes 9 to 39 % more than predicted where much of an H200
 is free). As `validate training` counts them, 83 % of 84 and 70 % of 43 peaks of two tables of published runs are in
 the band; twelve of the thirteen outside in the second are on V100 and MI300X. Of 38 peaks of
-[our own](probe.md#steps-of-our-own), from which no residual comes, 87 % are in it.
+[our own](probe.md#steps-of-our-own), from which no residual comes but two facts of their software do, 87 % are in it.
 
 What moved the error, sources left out (before: 8.8 % in the median, 22.7 % at P90, 91 % in band, one refused):
 
