@@ -6,7 +6,9 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,6 +142,19 @@ def _comes_back_on_its_data(project: Project, account: Account, cloud: str, *, n
     assert nodes_in(account) == nodes
 
 
+def wait_until_recorded(project: Project, held: str) -> None:
+    """Return once the engine has written down what it is making; killed while it writes, it leaves half a file."""
+    folder = Path(project.environment["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    give_up_at = time.monotonic() + 60
+    while time.monotonic() < give_up_at:
+        for file in folder.glob(f".pulumi/stacks/**/{project.stack}.json"):
+            with suppress(ValueError):
+                if held in json.dumps(json.loads(file.read_text())["checkpoint"]["latest"].get("pending_operations")):
+                    return
+        time.sleep(0.1)
+    raise AssertionError(f"no state of {project.stack} holds {held}")
+
+
 @pytest.mark.parametrize(
     ("cloud", "layer", "held"),
     [
@@ -160,6 +175,7 @@ def test_an_interrupted_up_is_resumed(cloud: str, layer: str, held: str, here: P
     account.hold("Create", held)
     engine = project.start("-C", layer, "up", "--stack", project.stack, "--yes", "--skip-preview", *ONE_AT_A_TIME)
     account.wait_for_hold(engine)
+    wait_until_recorded(project, held)
     os.killpg(engine.pid, signal.SIGKILL)
     engine.communicate()
     account.release()
