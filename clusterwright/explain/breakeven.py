@@ -38,11 +38,11 @@ def _explanation(
     owned, rented = paid[pair.owned_key], paid[pair.rented_key]
     months = sorted(owned.keys() & rented.keys())
     above = [month for month in months if owned[month] > rented[month]]
-    shown = (
-        [months[-1]] if pair.months is None else [above[-1], months[months.index(above[-1]) + 1]] if above else [0.0]
-    )
+    # Prices that have changed since the plan was made may have moved it beyond the horizon.
+    never = pair.months is None or (above and above[-1] == months[-1])
+    shown = [months[-1]] if never else [above[-1], months[months.index(above[-1]) + 1]] if above else [0.0]
     gaps = [owned[month] - rented[month] for month in shown]
-    if pair.months is None:
+    if never:
         first, second, gap = (exact(usd, money) for usd in (owned[shown[0]], rented[shown[0]], gaps[0]))
         rule, line = _NEVER, f"{first} - {second} = {gap} {money.code}"
     elif above:
@@ -55,7 +55,7 @@ def _explanation(
     return Explanation(
         number=number,
         title=f"months until {pair.owned_key} has cost less than {pair.rented_key}, resale left out",
-        value=f"{pair.months:.1f} months" if pair.months is not None else "not within the horizon",
+        value="not within the horizon" if never else _months(pair.months),
         equation=(rule, line),
         inputs=(
             *(
