@@ -215,6 +215,7 @@ class Accelerator:
         scale_up_topology: `switch`, `mesh` (a link of its own to every peer), `torus`, or `host` (PCIe).
         scale_up_axes: of a torus; scale_up_wrap_gpus: accelerators along an axis from which it closes to a ring.
         host_link_bytes_per_s_one_way: nominal, between host memory and one accelerator.
+        peak_power_w: of the board that the peaks were documented of, where it is not power_w.
         gres_type: the type name used in Slurm's gres and in node labels.
     """
 
@@ -243,6 +244,7 @@ class Accelerator:
     scale_up_wrap_gpus: int | None = None
     host_link_bytes_per_s_one_way: float | None = None
     power_w: float | None = None
+    peak_power_w: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from clusterwright.plan.text.words import probability_text
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.training import memory_margin
 from clusterwright.sizing.training.optimizer import optimizers
-from clusterwright.sizing.training.practice import CONTEXT_BYTES, FRAGMENTATION
+from clusterwright.sizing.training.practice import FRAGMENTATION, practice_for
 from clusterwright.units import percent
 
 _MEMORY = "clusterwright/sizing/training/memory.py"
@@ -59,7 +59,7 @@ def _reserved(option: TrainingOption) -> Explanation:
             Input(
                 name="driver and collective library, beyond it",
                 value=_gigabytes(memory.total - reserved),
-                source=f"{_MEMORY}: {CONTEXT_BYTES / 2**30:.0f} GiB",
+                source=f"{_MEMORY}: context_bytes",
             ),
         ),
         sources=("SimuMax: 70.9 GiB reserved where 66.6 GiB were allocated",),
@@ -96,8 +96,10 @@ def _optimizer(plan: TrainingPlan) -> Explanation:
     work = plan.workload
     shape = shape_of(work.architecture, sequence_length=work.sequence_length)
     chosen = optimizers.OPTIMIZERS[work.optimizer]
-    moments, kept = optimizers.moment_bytes(chosen, shape), optimizers.state_bytes(chosen, shape)
-    moved = optimizers.traffic_bytes(chosen, shape)
+    practice = practice_for(work.framework, work.precision)
+    moments, kept = optimizers.moments_under(chosen, shape, practice), optimizers.state_bytes(chosen, shape, practice)
+    master, moved = optimizers.master_bytes(practice), optimizers.traffic_bytes(chosen, shape, practice)
+    gradients = float(practice.gradient_bytes)
     share = optimizers.table_share(shape)
     return Explanation(
         number="optimizer_state",
@@ -105,10 +107,10 @@ def _optimizer(plan: TrainingPlan) -> Explanation:
         value=f"{kept:.4g} bytes",
         equation=(
             "fp32 weights + moments",
-            f"{optimizers.MASTER_BYTES:g} + {moments:.6g} = {kept:.6g}",
+            f"{master:g} + {moments:.6g} = {kept:.6g}",
         ),
         inputs=(
-            Input(name="fp32 weights", value=f"{optimizers.MASTER_BYTES:g} bytes per parameter", source=_OPTIMIZERS),
+            Input(name="fp32 weights", value=f"{master:g} bytes per parameter", source=_OPTIMIZERS),
             Input(
                 name="moments", value=f"{moments:.6g} bytes per parameter", source="layers and tables, by their share"
             ),
@@ -117,8 +119,8 @@ def _optimizer(plan: TrainingPlan) -> Explanation:
             Input(name="tables", value=f"{share:.4f} of the parameters", source="explain parameters"),
             Input(
                 name="an update moves",
-                value=f"{optimizers.GRADIENT_BYTES:g} × {chosen.gradient_reads:g} + 2 × {kept:.6g}"
-                f" + {optimizers.WEIGHT_BYTES:g} = {moved:.6g} bytes per parameter",
+                value=f"{gradients:g} × {chosen.gradient_reads:g} + 2 × {kept:.6g}"
+                f" + {moved - gradients * chosen.gradient_reads - 2 * kept:g} = {moved:.6g} bytes per parameter",
                 source=f"{_OPTIMIZERS}: traffic_bytes",
             ),
             Input(name="Newton-Schulz iterations", value=str(chosen.iterations), source=_OPTIMIZERS),

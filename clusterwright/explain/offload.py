@@ -6,6 +6,7 @@ from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import OffloadNeed
 from clusterwright.sizing.records.offload import SENT_BYTES, SUMMED_BYTES, USABLE_SHARE
 from clusterwright.sizing.training.optimizer.optimizers import OPTIMIZERS, state_bytes, traffic_bytes
+from clusterwright.sizing.training.practice import Practice, practice_for
 from clusterwright.units import percent
 
 _OFFLOAD = "clusterwright/sizing/records/offload.py"
@@ -28,6 +29,10 @@ def _size(size: float | None) -> str:
     return "unknown" if size is None else _gigabytes(size)
 
 
+def _practice(plan: TrainingPlan) -> Practice:
+    return practice_for(plan.workload.framework, plan.workload.precision)
+
+
 def _host_memory(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> Explanation:
     terms = tuple(
         Input(name=name, value=_gigabytes(size), source=_OFFLOAD)
@@ -40,7 +45,7 @@ def _host_memory(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) 
         )
     )
     shape = shape_of(plan.workload.architecture, sequence_length=plan.workload.sequence_length)
-    each = state_bytes(OPTIMIZERS[plan.workload.optimizer], shape)
+    each = state_bytes(OPTIMIZERS[plan.workload.optimizer], shape, _practice(plan))
     return Explanation(
         number="host_memory",
         title="host memory that each node needs for what is offloaded",
@@ -94,7 +99,7 @@ def _time(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> tupl
         return ()
     exposed = beside - overlap * min(beside, window) + need.after_s
     shape = shape_of(plan.workload.architecture, sequence_length=plan.workload.sequence_length)
-    moved = traffic_bytes(OPTIMIZERS[plan.workload.optimizer], shape)
+    moved = traffic_bytes(OPTIMIZERS[plan.workload.optimizer], shape, _practice(plan))
     update = moved * need.owned_parameters
     explanation = Explanation(
         number="offload_time",

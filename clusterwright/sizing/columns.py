@@ -20,7 +20,7 @@ NONE, SELECTIVE, FULL = range(3)
 SCHEDULES = ("1f1b", "zero-bubble", "dualpipe")
 ONE_F_ONE_B, ZERO_BUBBLE, DUALPIPE = range(3)
 
-_Columns = TypeVar("_Columns", bound="Shape | Device | Layouts | Tuning")
+_Columns = TypeVar("_Columns", bound="Shape | Device | Layouts | Tuning | Traits")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +90,8 @@ class Device:
         network_share, network_latency_factor: of the network's kind over those that calibration means.
         in_network, in_domain, flat, leafwise, tree: 1 where collectives may use them (`catalog.records.NodeNetwork`).
         speed: share of the peaks that a power cap leaves; the peaks above have it in them.
+        matmul_share, matmul_share_bf16: what the fastest multiplication was measured to reach over the peak, in the
+            job's precision and in bf16.
     """
 
     peak_flop_per_s: Values
@@ -117,6 +119,8 @@ class Device:
     leafwise: Values = 0.0
     tree: Values = 0.0
     speed: Values = 1.0
+    matmul_share: Values = 0.77
+    matmul_share_bf16: Values = 0.77
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,11 +158,11 @@ class Tuning:
     """The few calibrated numbers of one accelerator generation under one software stack.
 
     Attributes:
-        gemm_efficiency, gemm_efficiency_eight_bit, gemm_efficiency_four_bit: share of the dense peak that a very large
-            multiplication reaches.
+        gemm_efficiency, gemm_efficiency_eight_bit, gemm_efficiency_four_bit: share of the fastest measured
+            multiplication (`Device.matmul_share`) that a very large one reaches in training.
         rows_half, width_half: tokens per micro-batch, and narrow dimension of the sharded matrix, at which half of it
             is reached.
-        attention_efficiency: share of the bf16 peak, on causal FLOPs.
+        attention_efficiency: share of what the attention kernel was measured at (attention_share, of the bf16 peak).
         memory_passes: times that each activation byte crosses the memory bus.
         tensor_overlap, data_overlap, pipeline_overlap: share of that traffic which computation hides at best.
         scale_up_fraction, network_fraction: share of the nominal bandwidth that collectives reach.
@@ -170,8 +174,11 @@ class Tuning:
         expert_overlap: share of the all-to-all that computation hides.
         expert_launch_s: time in which the processor can launch one expert's kernels of a layer, forward and backward; a
             layer is not faster than that of all experts of its rank.
+        step_overhead_s: per step, whatever the model (processor, logging, optimizer launches).
         plain_overlap: share of tensor_overlap and expert_overlap that software reaches which has no overlapped kernels;
-            plans assume software that has.
+            plans assume software that has. eager_passes, compiled_passes: memory_passes of software that runs operation
+            by operation, and of compiled software, over those of fused kernels.
+        attention_share, scores_written, blocking, gathers_per_layer: of the software, see `Traits`.
     """
 
     gemm_efficiency: Values
@@ -195,6 +202,13 @@ class Tuning:
     expert_overlap: Values = 0.3
     expert_launch_s: Values = 3e-4
     plain_overlap: Values = 0.4
+    eager_passes: Values = 2.2
+    compiled_passes: Values = 0.8
+    step_overhead_s: Values = 0.025
+    attention_share: Values = 0.5
+    scores_written: Values = 0.0
+    blocking: Values = 0.0
+    gathers_per_layer: Values = 1.0
 
 
 def anywhere(value: Any) -> bool:  # noqa: ANN401 - numbers, flags, and arrays of either
@@ -222,7 +236,44 @@ def stack(records: "list[_Columns]") -> _Columns:
     return type(first)(**columns)
 
 
-def without_overlap(tuning: Tuning, *, plain: Any) -> Tuning:  # noqa: ANN401 - one flag or an array of them
-    """Return the numbers with less overlap inside layers where the software has none of its own (`plain`)."""
-    share = np.where(np.asarray(plain), tuning.plain_overlap, 1.0)
-    return replace(tuning, tensor_overlap=tuning.tensor_overlap * share, expert_overlap=tuning.expert_overlap * share)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Traits:
+    """What software does to the numbers of its stack, as columns; the defaults are those of tuned software.
+
+    Attributes:
+        plain: 1 where traffic inside layers is not overlapped; exposes_data: 1 where that of gradients and sharded
+            weights is not.
+        eager, compiled: 1 where operations run one by one, or are fused by a compiler.
+        attention_share: share of the bf16 peak that its attention kernel was measured at; scores_written: 1 where
+            attention writes its scores to memory instead.
+        blocking: 1 where pipeline stages wait for what they send to each other, through buffers of the host.
+        gathers_per_layer: collectives with which ZeRO-3 gathers a layer.
+    """
+
+    attention_share: Values
+    plain: Values = 0.0
+    exposes_data: Values = 0.0
+    eager: Values = 0.0
+    compiled: Values = 0.0
+    scores_written: Values = 0.0
+    blocking: Values = 0.0
+    gathers_per_layer: Values = 1.0
+
+
+#: Fields of `Tuning` that a software brings, whatever the accelerator.
+OF_SOFTWARE = ("attention_share", "scores_written", "blocking", "gathers_per_layer")
+
+
+def under(tuning: Tuning, traits: Traits) -> Tuning:
+    """Return the numbers of a stack as a software with these traits has them."""
+    share = np.where(np.asarray(traits.plain) > 0, tuning.plain_overlap, 1.0)
+    passes = np.where(np.asarray(traits.eager) > 0, tuning.eager_passes, 1.0)
+    passes = np.where(np.asarray(traits.compiled) > 0, tuning.compiled_passes, passes)
+    return replace(
+        tuning,
+        tensor_overlap=tuning.tensor_overlap * share,
+        expert_overlap=tuning.expert_overlap * share,
+        data_overlap=tuning.data_overlap * (1 - np.asarray(traits.exposes_data)),
+        memory_passes=tuning.memory_passes * passes,
+        **{name: getattr(traits, name) for name in OF_SOFTWARE},
+    )

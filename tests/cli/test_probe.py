@@ -172,14 +172,15 @@ def test_a_probe_of_an_unmeasured_accelerator_is_used(
     path.write_text(file.csv_text(measurements("mi300x-192gb", share=0.4)))
     ended = command("calibrate", path, "-o", tmp_path / "mine")
     assert ended.code == 0
-    assert "gemm_efficiency 0.4" in ended.out
+    # 0.4 of the peak is 0.78 of the fastest multiplication that was measured, 668.4 of 1,307.4 TFLOP/s.
+    assert "gemm_efficiency 0.77" in ended.out
     before = load_calibration()
     monkeypatch.setenv("CLUSTERWRIGHT_CALIBRATION", str(tmp_path / "mine"))
     after = load_calibration()
     for stack in (MEGATRON, FSDP):
         own = after.of(generation="cdna3", accelerator="mi300x-192gb", stack=stack).tuning
-        assert 0.38 < own.gemm_efficiency < 0.44
-        assert before.of(generation="cdna3", stack=stack).tuning.gemm_efficiency > 0.6
+        assert own.gemm_efficiency == pytest.approx(0.4 / (668.4 / 1307.4), rel=0.02)
+        assert before.of(generation="cdna3", stack=stack).tuning.gemm_efficiency > 0.9
     for generation, name in (("hopper", "h100-sxm-80gb"), ("cdna4", "mi355x-288gb"), ("cdna3", "")):
         found = [one.of(generation=generation, accelerator=name, stack=FSDP) for one in (before, after)]
         assert found[0] == found[1]

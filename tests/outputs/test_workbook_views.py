@@ -94,7 +94,7 @@ def test_no_line_of_the_bill_reads_itself() -> None:
     found = finances(plan, PriceBook.open(), draws=20, seed=1)
     bill = openpyxl.load_workbook(io.BytesIO(workbook_xlsx(plan, found)))["Bill"]
     lines = [row for row in bill.iter_rows(min_row=2) if row[0].value == "coreweave/on_demand/contract"]
-    assert [(row[3].value, row[7].value) for row in lines] == [(48, pytest.approx(8 * 2.10))]
+    assert [(row[3].value, row[7].value) for row in lines] == [(64, pytest.approx(8 * 2.10))]
     circles = [
         cell.coordinate
         for row in bill.iter_rows(min_row=2)

@@ -30,7 +30,8 @@ Row = dict[str, Any]
 NAME = "train-gpt3-175b"
 BEGIN, END = dt.datetime(2026, 11, 2, tzinfo=dt.UTC), dt.datetime(2026, 11, 9, tzinfo=dt.UTC)
 HOURS = 168.0
-NODES = 48
+NODES = 64
+COST = f"{NODES * HOURS * 50:.0f}"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def planned(plan: Plan) -> tuple[Charge, ...]:
 def row(**changes: object) -> Row:
     """Return a row of AWS: a week of all GPU nodes at 50 USD an hour."""
     return {
-        "BilledCost": "403200", "EffectiveCost": "403200", "BillingCurrency": "USD", "ChargeCategory": "Usage",
+        "BilledCost": COST, "EffectiveCost": COST, "BillingCurrency": "USD", "ChargeCategory": "Usage",
         "ChargeClass": "", "ChargePeriodStart": "2026-11-02T00:00:00Z", "ChargePeriodEnd": "2026-11-09T00:00:00Z",
         "BillingPeriodStart": "2026-11-01T00:00:00Z", "PricingQuantity": str(NODES * HOURS), "PricingUnit": "Hrs",
         "ProviderName": "AWS", "ServiceName": "Amazon Elastic Compute Cloud", "SkuId": "ABC", "ResourceId": "i-1",
@@ -126,11 +127,11 @@ def test_what_stands_beside_the_lines(billed: Callable[..., Comparison]) -> None
     option = found.options[0]
     assert (option.credits_usd, option.adjustments_usd, option.tax_usd, option.corrections_usd) == (-500, -7, 80, -100)
     nodes = line(found, "aws/p5.48xlarge")
-    assert (nodes.actual_usd, nodes.actual_quantity) == (403_100, NODES * HOURS - 2)
+    assert (nodes.actual_usd, nodes.actual_quantity) == (537_500, NODES * HOURS - 2)
     (unplanned,) = (entry for entry in option.lines if entry.kind == "unplanned")
     assert unplanned.line == "Amazon Elastic Compute Cloud: USE1-NatGateway-Bytes"
     assert (unplanned.difference_usd, unplanned.quantity_usd) == (4.5, None)
-    assert option.actual_usd == pytest.approx(403_104.5)
+    assert option.actual_usd == pytest.approx(537_504.5)
     assert option.actual_usd - option.planned_usd == pytest.approx(sum(entry.difference_usd for entry in option.lines))
 
 
@@ -140,19 +141,19 @@ def test_untagged_and_repeated(plan: Plan, planned: tuple[Charge, ...], tmp_path
         [
             row(), row(),
             row(Tags="", EffectiveCost="100800"),
-            row(Tags='{"gpu-cluster": "other"}', EffectiveCost="403200"),
+            row(Tags='{"gpu-cluster": "other"}', EffectiveCost="537600"),
             row(Tags="", EffectiveCost="1e9", SubAccountId="2"),
         ],
         tmp_path / "export.csv",
     )  # fmt: skip
     found = compare(plan, planned, read(path), cost="effective", rates={})
     assert found.repeated == 1
-    assert line(found, "aws/p5.48xlarge").actual_usd == 403_200
-    total = 2 * 403_200 + 100_800 + 403_200
+    assert line(found, "aws/p5.48xlarge").actual_usd == 537_600
+    total = 2 * 537_600 + 100_800 + 537_600
     assert found.untagged_share == pytest.approx(100_800 / total)
-    assert found.other_share == pytest.approx(403_200 / total)
+    assert found.other_share == pytest.approx(537_600 / total)
     every = compare(plan, planned, read(path, count_repeated=True), cost="effective", rates={})
-    assert (every.repeated, line(every, "aws/p5.48xlarge").actual_usd) == (0, 806_400)
+    assert (every.repeated, line(every, "aws/p5.48xlarge").actual_usd) == (0, 1_075_200)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_untagged_and_repeated(plan: Plan, planned: tuple[Charge, ...], tmp_path
 def test_forms_of_exports(name: str, columns: str, tmp_path: Path) -> None:
     """Maps, lists and structs of tags, objects without braces, other cases and underscores say the same."""
     export = read(write([row()], tmp_path / name, columns))
-    assert [(group.amount, group.quantity) for group in export.groups] == [(403_200.0, NODES * HOURS)]
+    assert [(group.amount, group.quantity) for group in export.groups] == [(537_600.0, NODES * HOURS)]
     assert (export.spans[0].end - export.spans[0].start).total_seconds() == HOURS * 3600
 
 
@@ -182,7 +183,7 @@ def test_a_file_is_read_and_no_other(name: str, tmp_path: Path) -> None:
         write([row(), row(ResourceId="i-2")], tmp_path / f"{other}{Path(name).suffix}")
     plain = write([row()], tmp_path / f"plain{Path(name).suffix}")
     (group,) = read(plain.rename(tmp_path / name)).groups
-    assert (group.amount, group.charges) == (403_200.0, 1)
+    assert (group.amount, group.charges) == (537_600.0, 1)
 
 
 def test_azure_and_google_names(plan: Plan, planned: tuple[Charge, ...], tmp_path: Path) -> None:
@@ -229,7 +230,7 @@ def test_gaps_are_not_counted(tmp_path: Path) -> None:
 
 def test_currencies(billed: Callable[..., Comparison]) -> None:
     """Another currency is counted at its rate, and refused without one."""
-    assert line(billed(row(BillingCurrency="EUR"), EUR=1.1), "aws/p5.48xlarge").actual_usd == pytest.approx(443_520)
+    assert line(billed(row(BillingCurrency="EUR"), EUR=1.1), "aws/p5.48xlarge").actual_usd == pytest.approx(591_360)
     with pytest.raises(InputError, match="billed in EUR"):
         billed(row(BillingCurrency="EUR"))
 
@@ -337,7 +338,7 @@ def test_the_text_is_in_the_currency_of_the_plan(
     asked: dict[str, Any] = {"tag": None, "cost": "effective", "rates": [], "count_repeated": False}
     assert command.actual(stored, [path], as_json=False, as_csv=False, **asked) == 0
     text = capsys.readouterr().out
-    # A week of all nodes at 50 USD an hour is 403,200 USD.
-    assert "€322,560" in text
+    # A week of all nodes at 50 USD an hour is 537,600 USD.
+    assert "€430,080" in text
     assert "$" not in text
     assert "1 EUR = 1.25 USD on 2026-10-15 (ECB)" in text

@@ -221,15 +221,18 @@ def test_a_range_that_nothing_divides_into_says_so() -> None:
 
 def test_a_range_bounds_the_search() -> None:
     """A size that a smaller one beats is a point where the range leaves the smaller one out, with its own best days."""
-    alone = {
-        nodes: answers(asked("p5.48xlarge", sizes=NodeRange(least=nodes, most=nodes)))[0].points
-        for nodes in (32, 48, 49)
-    }
+    alone, both = (
+        {
+            least: answers(asked("p5.48xlarge", sizes=NodeRange(least=least, most=most or least)))[0].points
+            for least in of
+        }
+        for of, most in (((48, 96, 98), None), ((96,), 98))
+    )
     whole = {point.nodes: point.calendar_days for point in EXAMPLE}
     assert [point.calendar_days for point in alone[48]] == [whole[48]]
-    assert 49 not in whole
-    assert [point.nodes for point in alone[49]] == [49]
-    assert alone[49][0].compared_days > next(point.compared_days for point in EXAMPLE if point.nodes == 48)
+    assert [point.nodes for point in both[96]] == [96]
+    assert [point.nodes for point in alone[98]] == [98]
+    assert alone[98][0].compared_days > alone[96][0].compared_days
 
 
 def test_the_default_range_ends_at_16384_accelerators() -> None:

@@ -2,6 +2,7 @@
 
 import math
 
+from clusterwright.catalog.matmul_rates import share_of
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.hardware.calibration import StackCalibration
 from clusterwright.sizing.records.job import Layout, TrainingJob
@@ -116,13 +117,14 @@ def step_s(job: TrainingJob, node: NodeType, layout: Layout, calibrated: StackCa
     query, key = model.heads * model.head_dim, model.kv_heads * model.head_dim
     matrices = 3 if model.gated else 2
     peak = gpu.dense_bf16_flop_per_s
+    fastest = peak * share_of(gpu.id, "bf16")
     stream = gpu.hbm_bytes_per_s * 0.85
     link = gpu.scale_up_bytes_per_s_per_gpu_one_way * tuning.scale_up_fraction
     wire = node.network_bytes_per_s_per_gpu_one_way * tuning.network_fraction
 
     def multiply(inner: float, outer: float) -> float:
         saturation = (1 + tuning.rows_half / rows) * (1 + tuning.width_half / min(inner, outer))
-        return 2 * rows * inner * outer / (peak * tuning.gemm_efficiency) * saturation
+        return 2 * rows * inner * outer / (fastest * tuning.gemm_efficiency) * saturation
 
     forward = multiply(model.hidden, (query + 2 * key) / t) + multiply(query / t, model.hidden)
     forward += multiply(model.hidden, (matrices - 1) * model.ffn_hidden / t) + multiply(
@@ -131,7 +133,8 @@ def step_s(job: TrainingJob, node: NodeType, layout: Layout, calibrated: StackCa
     matmuls = forward
     elements = 6 * model.hidden / (t if layout.sp else 1) + (query + 2 * key + matrices * model.ffn_hidden) / t
     forward += 2 * tuning.memory_passes * rows * elements / stream
-    attention = 2 * rows * job.sequence_length * query / t / (peak * tuning.attention_efficiency)
+    attention = 2 * rows * job.sequence_length * query / t
+    attention /= peak * tuning.attention_share * tuning.attention_efficiency
     compute = 3 * forward + (3 if layout.recompute == "none" else 4) * attention + tuning.layer_overhead_s
     again = forward + tuning.layer_overhead_s / 3
     reduce = 2 * ((t - 1) / t * 2 * rows * model.hidden / link + (t - 1) * tuning.scale_up_latency_s)
@@ -163,7 +166,7 @@ def step_s(job: TrainingJob, node: NodeType, layout: Layout, calibrated: StackCa
     total += traffic - tuning.data_overlap * min(traffic, stage * count)
     copies = 2 if layout.schedule == "dualpipe" else 1
     shards = (layout.sharding_group or ranks) * copies if layout.zero_stage >= 1 else 1
-    total += 30 * copies * pace_parameters(job, layout) / shards / stream
+    total += 30 * copies * pace_parameters(job, layout) / shards / stream + tuning.step_overhead_s
     return total * math.exp(-calibrated.residuals.p50)
 
 
@@ -189,6 +192,10 @@ def replicas_s(job: TrainingJob, node: NodeType, layout: Layout, calibrated: Sta
         2: count * scatter + gather,
         3: count * (scatter + 2 * gather),
     }[layout.zero_stage]
+    if layout.zero_stage == 3:
+        local = max(1, min(group, gpu.scale_up_domain_gpus // t))
+        ring = (group - group / local) * tuning.scale_up_latency_s + (group / local - 1) * tuning.network_latency_s
+        traffic += 3 * count * stages(job, layout)[0] * ring
     if group < ranks:
         traffic += 2 * half(4 * held / group, ranks / group, t * group)
     return traffic

@@ -12,6 +12,7 @@ from clusterwright.errors import RuleError
 from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.training.memory_margin import fit_probability, margin, residuals_for, residuals_of
+from clusterwright.sizing.training.practice import practice_for
 from clusterwright.sizing.training.search import search
 
 CATALOGUE = load()
@@ -77,9 +78,29 @@ def test_a_refusal_for_memory_says_the_probability_and_what_would_help() -> None
     assert "goals.memory_confidence" in finding.help
 
 
-def test_eager_software_has_no_narrow_margin() -> None:
-    """Plans count what fused kernels keep: eager software takes the margin of software of which nothing is known."""
+def test_software_whose_states_are_known_has_the_narrow_margin() -> None:
+    """A named software that nobody measured has the wide margin; one that keeps what is known has Megatron-LM's."""
     unknown = residuals_for("nobody knows it", "bf16")
-    for name in ("PyTorch 2.11 + transformers 5.17", "PyTorch + transformers pure", "torchtune"):
-        assert residuals_for(name, "bf16") == unknown
-    assert residuals_for("torchtitan", "bf16") == residuals_for("", "bf16") != unknown
+    for name in ("torchtitan", "PyTorch 2.11 + transformers 5.17", "torchtune"):
+        assert residuals_for(name, "bf16") == residuals_for("", "bf16") != unknown
+
+
+def test_plans_count_what_the_named_software_keeps() -> None:
+    """Bytes a parameter: torchtune 2 + 2 + 4, FSDP of fp32 weights 4 + 4 + 8; eager software keeps 1.7 times more."""
+    kept = {name: practice_for(name, "bf16") for name in ("", "torchtune", "torchtitan", "MaxText")}
+    states = {
+        name: (practice.weight_bytes, practice.gradient_bytes, practice.optimizer_bytes)
+        for name, practice in kept.items()
+    }
+    assert states == {"": (2, 4, 12), "torchtune": (2, 2, 4), "torchtitan": (4, 4, 8), "MaxText": (4, 4, 8)}
+    assert [practice.kept_share for practice in kept.values()] == [1.0, 1.7, 1.0, 0.3]
+    (lean, usual) = (
+        search(
+            job=replace(JOB, framework=name, max_nodes=1, recompute="full"), node=NODE, calibration=load_calibration()
+        )
+        .points[0]
+        .memory
+        for name in ("torchtune", "")
+    )
+    assert lean.optimizer / usual.optimizer == pytest.approx(4 / 12)
+    assert lean.gradients / usual.gradients == pytest.approx(2 / 4)

@@ -21,7 +21,7 @@ from clusterwright.sizing.training import memory, step
 from clusterwright.sizing.training.optimizer import optimizers
 from clusterwright.sizing.training.optimizer.optimizers import ADAM, OPTIMIZERS, newton_schulz_flop
 from clusterwright.sizing.training.optimizer.upkeep import DEFAULT, upkeep_of
-from clusterwright.sizing.training.practice import STANDARD
+from clusterwright.sizing.training.practice import STANDARD, practice_for
 from clusterwright.sizing.training.search import search
 from clusterwright.workload import transformer
 
@@ -69,6 +69,9 @@ def test_bytes_that_an_update_moves() -> None:
     """Adam reads 4 + 12 and writes 14 bytes; with 4 bytes less of moments 8 fewer move; Adafactor reads thrice."""
     moved = {name: optimizers.traffic_bytes(chosen, LLAMA) for name, chosen in OPTIMIZERS.items()}
     assert moved["adam"] == DEFAULT.traffic_bytes == 30
+    # fp32 weights that are their own master copy: 4 + 2 × 8 + 2 × 4; all in bf16: 2 + 2 × 4 + 2 × 2.
+    assert optimizers.traffic_bytes(OPTIMIZERS["adam"], LLAMA, practice_for("torchtitan", "bf16")) == 28
+    assert optimizers.traffic_bytes(OPTIMIZERS["adam"], LLAMA, practice_for("torchtune", "bf16")) == 14
     assert moved["adam-bf16"] == 22
     assert moved["adafactor"] == pytest.approx(12 + 8 + 2, abs=0.01)
     assert 22 < moved["muon"] < 24

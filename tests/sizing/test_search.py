@@ -226,19 +226,20 @@ GPT3_RUNS = [
 ]
 
 
-@pytest.mark.parametrize("row", GPT3_RUNS, ids=lambda row: row["id"])
-def test_published_gpt3_175b_runs_lie_inside_the_band(
-    row: dict[str, str], gpt3: Model, h100: NodeType, a100: NodeType
-) -> None:
-    """With the published parallel sizes, the published time lies between the printed low and high days.
+def test_published_gpt3_175b_runs_lie_inside_the_band(gpt3: Model, h100: NodeType, a100: NodeType) -> None:
+    """With the published parallel sizes, nine of ten published times lie between the printed low and high days.
 
-    Published times are of training alone, so that they are divided by the plan's goodput first.
+    The band promises 80 %. Published times are of training alone, so that they are divided by the plan's goodput first.
     """
-    job, days = _published(row, gpt3)
-    node = h100 if row["gpu"].startswith("H100") else a100
-    point = search(job=job, node=node, calibration=CALIBRATION).points[-1]
-    assert point.gpus == int(row["n_gpus"])
-    assert point.calendar_days_low <= days / point.goodput.fraction <= point.calendar_days_high
+    inside = []
+    for row in GPT3_RUNS:
+        job, days = _published(row, gpt3)
+        node = h100 if row["gpu"].startswith("H100") else a100
+        point = search(job=job, node=node, calibration=CALIBRATION).points[-1]
+        assert point.gpus == int(row["n_gpus"])
+        inside.append(point.calendar_days_low <= days / point.goodput.fraction <= point.calendar_days_high)
+    assert len(inside) > 20
+    assert sum(inside) >= 0.9 * len(inside)
 
 
 DGXC_RUNS = [row for row in GPT3_RUNS if row["source"].startswith("dgxc")]

@@ -16,8 +16,11 @@ from clusterwright.evidence.training.validate import Score, score
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.hardware.bands import EVERY, LONG_FROM_TOKENS, NARROW_UP_TO, UNNAMED
 from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS
+from clusterwright.sizing.training.memory_margin import KNOWN, load_residuals
 from clusterwright.units import percent
 
+#: Probability at which a plan takes a layout (`goals.memory_confidence`).
+_FITS = 0.95
 _tenths = partial(percent, digits=1)
 _HEAD = """# How accurate the training engine is
 
@@ -43,7 +46,8 @@ _MODEL = """
 1. Seconds of a step from the layout: multiplications with an efficiency that grows with rows and width, attention,
    memory-bound work, experts with grouped multiplications and all-to-all, traffic by link, pipeline bubble, optimizer.
    The numbers are fitted per stack (`megatron`: tensor, pipeline, expert and data parallelism; `fsdp`: sharding without
-   a pipeline) on all its runs, then per accelerator generation close to the stack's.
+   a pipeline) on all its runs, then per accelerator generation close to the stack's. What is measured or known of an
+   accelerator or a software is taken from tables instead, see below.
 2. Effects on top, shrunk towards zero the fewer runs show them: of the vendor, the accelerator and its precision, the
    architecture and (for runs whose software is named) its family, its lineage on a generation, its release, and what
    each quarter added to software that is released by year and month. Names are matched exactly
@@ -53,7 +57,36 @@ _MODEL = """
    linear unbiased prediction under normal priors, with Student's t noise so that odd runs count less. An open choice
    of a published run (recomputation, micro-batch, chunks) is the fastest that fits with sparing use of memory.
 4. The band is a sum of parts (`catalog/calibration_bands.csv`): one that every prediction has, and one for each thing
-   that is not known or lies far from what was measured.
+   that is not known or lies far from what was measured; `few sources` is of accelerator generations that fewer than ten
+   sources have measured with the kind of model (`catalog/calibration_sources.csv`).
+
+Terms beyond fitted numbers, and the median error of runs without and with each, sources left out: one was switched off
+at a time, the numbers were fitted again, and errors were taken about the median of all sources. Effects were
+held less closely than now, so that figures compare terms with one another, not with the tables above.
+
+| term | formula | from | without and with it |
+|---|---|---|---|
+| multiplications | a share of the fastest one measured on the accelerator, not of its documented peak | \
+`catalog/matmul_rates.csv`: tables of *Machine Learning Engineering*, AMD's achievable FLOPs, device times on TPU; a \
+kindred chip's share where none was measured, else the median | MI250X 39.0 and 4.8 %, TPU 17.3 and 15.4 %, Gaudi 17.1 \
+and 15.1 %, generations left out 9.0 and 7.9 % |
+| attention | a share of the bf16 peak by kernel and generation | `catalog/attention_kernels.csv`: FlashAttention 2 \
+and 3, Azure's benchmarks | 32k tokens and more 24.2 and 6.1 %, all 8.7 and 6.9 % |
+| attention that writes its scores | all keys multiplied, ten bytes per score moved | Korthikanti et al. 2022, \
+software before fused kernels | DeepSpeed of 2021 27.0 and 18.0 %, Trainium 10.8 and 7.5 %, but V100 9.5 and 15.1 % |
+| eager and compiled software | each byte of memory-bound work moves more, or less, often | fitted | hidden width up \
+to 2,048 9.1 and 5.7 % |
+| overlap | software that hides no tensor-parallel traffic | `catalog/calibration_software.csv` | Trainium 9.8 and \
+7.5 % |
+| overlap | software that hides no data-parallel traffic | `catalog/calibration_software.csv` | DeepSpeed of 2021 62.2 \
+and 18.0 %, MI250X 10.9 and 4.8 % |
+| transfers between stages that the sender waits for | `2 v m` transfers at 1 GB/s between nodes, 3 inside, none \
+hidden | nanotron | nanotron 34.8 and 6.9 %, at P90 380 and 84 % |
+| ZeRO-3 | each gather of a layer, or of each of its parameters, waits for its ring | DeepSpeed of 2021 gathered \
+parameters one by one | DeepSpeed of 2021 47.6 and 18.0 % |
+| overhead of a step | about 30 ms, whatever the model | fitted | hidden width up to 2,048 6.4 and 5.7 % |
+| power | peaks documented at another power: `(power/full)^x` | `peak_power_w` of the catalogue | H100 of 500 W 29.8 \
+and 14.2 % |
 """
 
 _COLUMNS = """
@@ -80,29 +113,24 @@ states, scores that attention keeps, bytes of a logit), and says how likely the 
 `memory` the error of the peaks, how many layouts that ran have a chance below 5 % (`ran_refused`) and how many that
 ran out of memory one below 50 % (`oom_refused`), and the Brier score of these chances; rows without throughput count
 here alone. `--predictions OUT.csv` writes each prediction with P10, P90 and the chance to fit. The residuals behind
-the chances are those of 123 published peaks of 12 publishers, by whether the states of the software are known and
+the chances are those of 125 published peaks of 12 publishers, by whether the states of the software are known and
 whether the source says what it counts (`catalog/calibration_memory.csv`). A new publisher lies farther from the
 others than they from one another: the tails beyond the ends are the widest, 8 % on each side in the place of 10 %, at
 which publishers that are left out hold 80 %. With whole publishers left out of the residuals and of that choice, the
-error is 3.9 % in the median and 22.6 % at P90, 85 % of the peaks are inside the band that promises 80 % (85 % in the
-mean of publishers), none of 793 layouts that ran is refused, and neither of two that ran out of memory; the Brier
-score is 0.065 (`python -m clusterwright.evidence.training.memory_bands RUNS.csv...`). Of the two, one leaves its
-recomputation open and fits with all of it, the other needs what its card has to within 1 %. P90 is 1.41 times P10 in
-the median; as the shipped residuals have it:
+error is 4.3 % in the median and 19.9 % at P90, 81 % of the peaks are inside the band that promises 80 % (85 % in the
+mean of publishers), one of 795 layouts that ran is refused (DeepSeek-V3 on 512 TPU v5p), and neither of two that ran
+out of memory; the Brier score is 0.066 (`python -m clusterwright.evidence.training.memory_bands RUNS.csv...`). Of the
+two, one leaves its recomputation open and fits with all of it, the other needs what its card has to within 1 %. P90
+is 1.32 times P10 in the median; as the shipped residuals have it:
 
-| software's states | what the peak counts | P90/P10 | fits with 95 % at |
-|---|---|---|---|
-| known | known | 1.29 | 1.23 times what is predicted |
-| known | unknown | 1.45 | |
-| unknown | known | 3.16 | 2.03 times what is predicted |
-| unknown | unknown | 2.74 | |
+{margins}
 
-By publisher, each left out, in band: SimuMax 22 of 22, torchtitan 12 of 12, BigScience 30 of 39, Primus 11 of 13,
-nanotron 9 of 10, GPT-2 on one GPU 6 of 7, LUMI 5 of 5, one-GPU fine-tuning and torchtune 3 of 3, Megatron-Patch 1 of
-1, but Megatron-DeepSpeed 1 of 2 and KempnerForge 2 of 6 (it takes 9 to 39 % more than predicted where much of an H200
-is free). As `validate training` counts them, 83 % of 84 and 70 % of 43 peaks of two tables of published runs are in
-the band; twelve of the thirteen outside in the second are on V100 and MI300X. Of 38 peaks of
-[our own](probe.md#steps-of-our-own), from which no residual comes but two facts of their software do, 87 % are in it.
+By publisher, each left out, in band: SimuMax 22 of 22, torchtitan 12 of 12, Primus 11 of 13, nanotron 9 of 10, GPT-2
+on one GPU 9 of 9, LUMI 5 of 5, one-GPU fine-tuning and torchtune 3 of 3, Megatron-Patch 1 of 1, but BigScience 23 of
+39, Megatron-DeepSpeed 1 of 2 and KempnerForge 2 of 6 (it takes 9 to 39 % more than predicted where much of an H200 is
+free). As `validate training` counts them, 84 % of 86 and 70 % of 44 peaks of two tables of published runs are in the
+band; most outside in the second are on V100 and MI300X. Of 38 peaks of [our own](probe.md#steps-of-our-own), from
+which no residual comes but three facts do, 74 % are in it.
 
 What moved the error, sources left out (before: 8.8 % in the median, 22.7 % at P90, 91 % in band, one refused):
 
@@ -114,18 +142,25 @@ What moved the error, sources left out (before: 8.8 % in the median, 22.7 % at P
 | residuals of unknown software are those of all runs, as if theirs were unknown | 46 runs of 5 sources said little |
 | one recipe in ten is leaner than its software's default | recipes turn on options that rows do not name |
 | XLA holds a third of a layer while it computes it again | DeepSeek-V3 on 512 TPU v5p ran |
+| a GPU alone has 0.75 GiB of context, not 4 | the driver on an H100 and an H200; GPT-2 on one card |
+| logits take 12 bytes, and gradients come as activations go, under transformers | our own steps on one GPU |
+| a policy that recomputes by operation keeps no more for being eager | torchtitan without a compiler |
 
-The pooled median is helped by 34 peaks of `training_runs.csv`, most of one source (1.3 %, in sample); of 43 peaks of
-`training_memory.csv` it is 9.2 %, P90 29.5 %, and 70 % are in band.
+A mixture of recomputed and kept activations for rows that leave recomputation open was tried and left out: it makes
+the Brier score worse (0.028 of it come from these rows at even chances, 0.003 with the leanest choice).
+
+The pooled median is helped by 34 peaks of `training_runs.csv`, most of one source (2.0 %, in sample); of 44 peaks of
+`training_memory.csv` it is 8.0 %.
 
 These figures of memory are not wholly held out. Four constants were chosen on the same peaks and outcomes: the factor
 1.3, the 5 %, the one recipe in ten, and the share of a layer that XLA holds. Leaving a publisher out leaves it out of
 the residuals and the tails only.
 
-A plan takes a layout where it fits with `goals.memory_confidence` (95 % by default; 50 % is the median): its memory as
-predicted, times exp of the residual at that probability, is no more than the accelerator has. `explain
-memory_margin` shows it. A software that was not measured has the wide residuals of unknown software, and so a larger
-margin; a blueprint without `workload.framework` is launched as Megatron-LM, whose states are known.
+A plan takes a layout where it fits with `goals.memory_confidence` (95 % by default; 50 % is the median): its memory
+as predicted, times exp of the residual at that probability, is no more than the accelerator has. `explain
+memory_margin` shows it. A plan counts what the named software keeps (states, logits, activations of eager execution),
+as published peaks were counted. A software that was not measured has the wide residuals of unknown software, and so a
+larger margin; a blueprint without `workload.framework` is launched as Megatron-LM, whose states are known.
 """
 
 
@@ -135,18 +170,29 @@ _LIMITS = """
 - The larger errors are of software, not of layouts: DeepSeek-V3 on 256 GB200 in bf16 ran at 958 tokens/s per GPU in
   one recipe and at 3,139 in a later one, Qwen3 30B on 16 H100 at 5,113 in NeMo 26.02 and at 9,058 in 26.02.01. No
   formula meets both. Much of the P90 of mixtures of experts is made of such runs.
-- The deviations of effects, of priors and of the noise were chosen by leaving sources out of the same files, among
-  about 60 combinations tried by hand, most of which differ by less than a twentieth of the error. What is printed here
-  leaves each source out of the numbers, the effects and the parts of its band, but not out of that choice.
-- Tried and left out, since they did not predict sources better that were left out: numbers of a generation that move
-  as far as those of a stack, effects of the lineage alone, of the generation alone, of the vendor by kind, of the
-  family by generation or by kind, of the stack by vendor, wider and narrower effects of sources. What helped most:
-  stack numbers held twice as close to their priors, more noise, families of software matched by name, and effects of
-  the vendor.
-- Eager engines that send between pipeline stages synchronously (nanotron) run up to seven times slower than predicted
-  with eight stages: no term describes them, and the band of eager software is wide instead.
-- AMD, TPU, Trainium and Gaudi are known from two to four sources each: leaving one of them out leaves little.
-- ZeRO-3 as DeepSpeed ran it in 2021 on 1,536 A100 took more than twice as long as predicted.
+- The deviations of effects, of priors and of the noise were chosen by leaving sources, generations and vendors out of
+  the same files, among some hundreds of combinations, most of which differ by less than a twentieth of the error. What
+  is printed here leaves each source out of the numbers, the effects and the parts of its band, but not out of that
+  choice.
+- Mixtures of experts are known worst: 94 of 140 runs are of one source, whose recipes differ by more between two
+  releases than other sources differ from it. Tried on them and left out, since sources, generations and vendors that
+  were left out were predicted no better: launches that take longer in scaled formats (twice, three times), a second
+  streaming pass of block scales for every eight-bit recipe, the efficiency of grouped multiplications from 0.55 to
+  0.93, tokens per expert of half-saturation from 32 to 300, four to nine passes of permutation, 0.15 to 0.5 of the
+  all-to-all hidden, effects of experts by generation, precision and lineage, and an effect of the architecture twice
+  to four times as wide (better with generations left out, worse with sources).
+- Tried for all models and left out: numbers of a generation that move as far as those of a stack, effects of the
+  lineage alone, of the generation alone, of the vendor by kind, of the family by generation or by kind, of the stack by
+  vendor, wider and narrower effects of sources; attention of TPU at 0.35 of the peak; attention that is slower on short
+  sequences and narrow heads; layers that XLA moves to the host instead of computing them again (TPU 13 to 12 % at P90,
+  17 to 19 % in the median); bands as wide as the predictive variance; parts of bands fitted as exact quantiles.
+  What helped most: tables of what was measured in the place of fitted numbers, stack numbers held close to their
+  priors, families of software matched by name, and effects of the vendor.
+- Half-saturation that grows with the square root of the peak was taken out again: with it generations left out are
+  predicted better (8.2 for 9.0 %), sources worse (6.9 for 6.5 %), and V100 is too fast, far from peaks that show it.
+- AMD, TPU, Trainium, Gaudi and V100 are known from one to four sources each: leaving one of them out leaves little.
+  V100 has published runs in which tensor parallelism over two GPUs takes twice as long as its links explain.
+- GPT-3 on 512 TPU v5p ran at what would be 84 % of the bf16 peak without any recomputation; no term explains it.
 - Rows may state their network (`network_gbit_per_s_per_node`, or a note such as `4 x 100 Gb/s per node`); others are
   taken with that of the usual nodes of their accelerator.
 """
@@ -357,4 +403,15 @@ def _skipped(skipped: Sequence[NotExpressed]) -> str:
 
 
 def _columns() -> str:
-    return _COLUMNS.format(columns=", ".join(f"`{name}`" for name in REQUIRED)) + _MEMORY
+    return _COLUMNS.format(columns=", ".join(f"`{name}`" for name in REQUIRED)) + _MEMORY.format(margins=_margins())
+
+
+def _margins() -> str:
+    """Return how wide the shipped residuals of memory are, and what a plan multiplies by where it is to fit."""
+    rows = []
+    for (software, count), band in load_residuals().items():
+        ratio = np.exp(band.p90 - band.p10)
+        fits = f"{np.exp(band.at(_FITS)):.2f} times what is predicted" if count == KNOWN else ""
+        rows.append([software, count, f"{ratio:.2f}", fits])
+    header = ("software's states", "what the peak counts", "P90/P10", f"fits with {percent(_FITS)} at")
+    return _table(header, rows).rstrip()

@@ -5,6 +5,7 @@ and Bassett 1978, Regression quantiles): `min sum of w rho(e - x b)`, with `rho(
 as the square root of its rows, so that a large file does not speak for everyone.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from clusterwright.evidence.training.validate import weighted_quantile
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.hardware.bands import (
     EVERY,
+    NEW_FAMILY,
     PARTS,
     UNNAMED,
     Measured,
@@ -23,8 +25,9 @@ from clusterwright.sizing.hardware.bands import (
 )
 from clusterwright.sizing.hardware.training_software import family_of, software_parts
 
-#: Quantile of each side: a tenth lies beyond it.
-QUANTILE = 0.9
+#: Quantile of each side. A tenth is to lie beyond it; a new source lies farther out than those that the parts were
+#: fitted on, so that fewer do here.
+QUANTILE = 0.925
 #: Of a part, in ln: what each step of the search tries, and how often it goes through all parts.
 _STEPS = (0.16, 0.08, 0.04, 0.02, 0.01, 0.005)
 _ROUNDS = 8
@@ -48,13 +51,21 @@ def measured_of(runs: Sequence[Run]) -> Measured:
         vendors=frozenset(run.vendor for run in runs),
         releases=frozenset(run.software for run in runs),
         families=frozenset(family_of(run.software) for run in runs),
+        sources=sources_of(runs),
     )
+
+
+def sources_of(runs: Sequence[Run]) -> dict[tuple[str, str], int]:
+    """Return how many sources measured each generation and kind of model."""
+    found = {(run.generation, run.kind, run.left_out_as) for run in runs}
+    return dict(Counter((generation, kind) for generation, kind, _ in sorted(found)))
 
 
 def parts_of(run: Run, measured: Measured, *, named: bool = True) -> tuple[str, ...]:
     """Return the parts of a run's band, by what was measured; `named` tells whether its software may be used."""
     return (
         *measured.hardware_parts(accelerator=run.accelerator, generation=run.generation, vendor=run.vendor),
+        *measured.source_parts(generation=run.generation, kind=run.kind),
         *software_parts(run.software if named else "", measured),
         *shape_parts(
             experts=bool(run.model.experts), hidden=run.model.hidden, sequence_length=int(float(run.shape.sequence))
@@ -98,12 +109,18 @@ def fitted(rows: Sequence[LeftOut]) -> dict[str, Part]:
     errors, weights = np.array([row.error for row in rows]), np.array([row.weight for row in rows])
     has = {name: np.array([name == EVERY or name in row.parts for row in rows], dtype=float) for name in PARTS}
     known = [name for name in PARTS if has[name].any()]
-    unnamed = has[UNNAMED] > 0
+    new_family = has[NEW_FAMILY] > 0
+    unnamed = (has[UNNAMED] > 0) & ~new_family
     middle = dict.fromkeys(known, 0.0)
+    # Between the medians of rows and of sources: a large file speaks for many users of its software, not for all.
+    between = np.sqrt(weights)
     if (~unnamed).any():
-        middle[EVERY] = weighted_quantile(errors[~unnamed], weights[~unnamed], 0.5)
+        middle[EVERY] = weighted_quantile(errors[~unnamed], between[~unnamed], 0.5)
     if unnamed.any():
-        middle[UNNAMED] = weighted_quantile(errors[unnamed], weights[unnamed], 0.5) - middle[EVERY]
+        middle[UNNAMED] = weighted_quantile(errors[unnamed], between[unnamed], 0.5) - middle[EVERY]
+        if new_family.any():
+            # Software that has a name is wider with what is not known of unnamed software, and not moved with it.
+            middle[NEW_FAMILY] = -middle[UNNAMED]
     matrix = np.stack([has[name] for name in known], axis=1)
     rest = errors - matrix @ np.array([middle[name] for name in known])
     low, high = _widths(matrix, -rest, weights), _widths(matrix, rest, weights)

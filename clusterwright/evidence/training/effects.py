@@ -30,13 +30,13 @@ SOURCE = "source"
 #: Deviation of every kind of effect, in ln of tokens per second, and of a single run: those that predict groups of runs
 #: best that were left out (docs/evidence/accuracy.md tells how they were found).
 DEVIATIONS = {
-    "vendor": 0.15,
+    "vendor": 0.055,
     "accelerator_precision": 0.05,
-    "precision_kind": 0.05,
-    "architecture": 0.05,
+    "precision_kind": 0.1,
+    "architecture": 0.025,
     "architecture_accelerator": 0.035,
-    SOFTWARE: 0.15,
-    LINEAGE: 0.1,
+    SOFTWARE: 0.2,
+    LINEAGE: 0.15,
     RELEASE: 0.1,
     RELEASE_KIND: 0.03,
     RELEASE_ACCELERATOR: 0.04,

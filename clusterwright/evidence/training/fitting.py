@@ -59,10 +59,14 @@ PRIORS = {
     "expert_overlap": Prior(scale="logit", deviation=0.7),
     "expert_launch_s": Prior(scale="log", deviation=0.5),
     "plain_overlap": Prior(scale="logit", deviation=0.7),
+    "eager_passes": Prior(scale="log", deviation=0.3),
+    "compiled_passes": Prior(scale="log", deviation=0.3),
+    "step_overhead_s": Prior(scale="log", deviation=0.7),
+    "pipeline_overlap": Prior(scale="logit", deviation=0.7),
 }
-#: Sources that were left out are predicted best with numbers that move half as far for a stack as single groups want,
-#: and a third as far for a generation: with a few runs of a generation, fits follow what is odd about them.
-STACK, GENERATION = 0.5, 0.3
+#: Sources that were left out are predicted best with numbers that move a third as far for a stack as single groups
+#: want, and a fifth as far for a generation: with a few runs of one, fits follow what is odd about them.
+STACK, GENERATION = 0.35, 0.21
 _DEVIATIONS = STACK * np.array([prior.deviation for prior in PRIORS.values()])
 _OF_GENERATION = GENERATION / STACK
 

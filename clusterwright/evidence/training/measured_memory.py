@@ -6,7 +6,7 @@ their software is known, says how likely a layout is to fit into the memory of i
 `catalog/calibration_memory.csv`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,6 @@ from clusterwright.evidence.training.runs import ALLOCATED, RESERVED, Run
 from clusterwright.evidence.training.runs import UNKNOWN as NOT_STATED
 from clusterwright.sizing.columns import Array, Layouts
 from clusterwright.sizing.hardware.software import FSDP_FROM_STAGE
-from clusterwright.sizing.hardware.training_software import EAGER, PARTLY_FUSED, REMATERIALISED, Software
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.training import memory
 from clusterwright.sizing.training.memory_margin import (
@@ -27,33 +26,14 @@ from clusterwright.sizing.training.memory_margin import (
     load_residuals,
     software_class,
 )
-from clusterwright.sizing.training.practice import (
-    FRAGMENTATION,
-    GRADIENT_BYTES,
-    LEAN,
-    OPTIMIZER_BYTES,
-    WEIGHT_BYTES,
-    Practice,
-)
+from clusterwright.sizing.training.practice import FRAGMENTATION, LEAN, Practice, practice_under
 
 #: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
 #: attention's and the layer's input, 14.5 of 34 bytes per element of Llama 3 (torchtitan's policy).
 KEPT_BY_OPERATION = 0.43
-#: Activations that eager execution keeps over those of fused kernels, at most layouts of nanotron and torchtune between
-#: 1.5 and 1.8: inputs of norms and activation functions, and their casts.
-KEPT_EAGERLY = 1.7
-#: Activations that modules keep of which some kernels are fused, as in DeepSpeed's forks of Megatron: inputs of dropout
-#: and of activation functions are kept beside their results (176 B models on A100, 175 B on MI250X).
-KEPT_PARTLY_FUSED = 1.3
-#: Activations that XLA keeps on the accelerator of those that fused kernels keep: the inputs of layers, and what a
-#: policy names.
-KEPT_REMATERIALISED = 0.3
 #: Share of published runs whose states and activations are as lean as `LEAN`: of software of which nothing is known,
 #: and of software whose defaults are, since recipes turn options on that their rows do not name.
 LEAN_SHARE = {UNKNOWN: 0.25, KNOWN: 0.1}
-#: Share of a layer that XLA gathers at a time, one matrix of bf16 rather than two layers with their gradients.
-GATHERED_REMATERIALISED = 1 / 9
-KEPT_BY_EXECUTION = {EAGER: KEPT_EAGERLY, PARTLY_FUSED: KEPT_PARTLY_FUSED, REMATERIALISED: KEPT_REMATERIALISED}
 #: Quantiles that a prediction is given with.
 LOW, HIGH = 0.1, 0.9
 
@@ -117,28 +97,22 @@ def predict(runs: Sequence[Run], residuals: Bands | None = None) -> list[MemoryP
 
 def practice_of(columns: RunColumns, runs: Sequence[Run]) -> Practice:
     """Return what the software of every candidate keeps, with the standard where it is not known."""
-    repeated = [run.known for index, run in enumerate(runs) for _ in run.candidates]
+    each = [practice_under(run.known) for run in runs for _ in run.candidates]
 
-    def each(value: Callable[[Software], float | None], usual: float) -> Array:
-        stated = [None if known is None else value(known) for known in repeated]
-        return np.array([usual if number is None else number for number in stated])
+    def column(name: str) -> Array:
+        return np.array([getattr(practice, name) for practice in each], dtype=np.float64)
 
     by_operation = np.asarray(columns.layouts.zero_stage >= FSDP_FROM_STAGE) & columns.selective
-    kept = np.where(by_operation, KEPT_BY_OPERATION, 1.0)
-    executed = np.array([KEPT_BY_EXECUTION.get(known.execution, 1.0) if known else 1.0 for known in repeated])
     return Practice(
-        weight_bytes=each(lambda known: known.weight_bytes, WEIGHT_BYTES),
-        gradient_bytes=each(lambda known: known.gradient_bytes, GRADIENT_BYTES),
-        optimizer_bytes=each(lambda known: known.optimizer_bytes, OPTIMIZER_BYTES),
-        logit_bytes=each(lambda known: known.logit_bytes, np.nan),
-        persistent_gradients=each(lambda known: float(known.persistent_gradients), 1.0),
-        kept_share=executed * kept,
-        working_share=executed,
-        gathered_share=np.where(
-            [known is not None and known.execution == REMATERIALISED for known in repeated],
-            GATHERED_REMATERIALISED,
-            1.0,
-        ),
+        weight_bytes=column("weight_bytes"),
+        gradient_bytes=column("gradient_bytes"),
+        optimizer_bytes=column("optimizer_bytes"),
+        logit_bytes=column("logit_bytes"),
+        persistent_gradients=column("persistent_gradients"),
+        # A policy by operation recomputes what eager execution would keep besides.
+        kept_share=np.where(by_operation, KEPT_BY_OPERATION, column("kept_share")),
+        working_share=column("working_share"),
+        gathered_share=column("gathered_share"),
     )
 
 

@@ -1,6 +1,8 @@
 """The machines that published runs name: `catalog/measured_nodes.csv` turned into node types."""
 
 import csv
+import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from clusterwright.units import BANDWIDTH, parse
 COLUMNS = (
     "gpu", "accelerator", "devices_per_accelerator", "gpus", "network_bytes_per_s_per_gpu_one_way", "source", "note",
 )  # fmt: skip
+_SEPARATORS, _VENDOR = re.compile(r"[^a-z0-9]+"), re.compile(r"\b(nvidia|geforce|amd|instinct|google|aws|intel)\b")
 #: Of a module of several dies that software sees as devices, each has its share of these.
 _SHARED = (
     "hbm_bytes", "hbm_bytes_per_s", "scale_up_bytes_per_s_per_gpu_one_way", "host_link_bytes_per_s_one_way", "power_w",
@@ -22,6 +25,8 @@ _SHARED = (
 
 def measured_nodes(catalogue: Catalogue, path: Path | None = None) -> dict[str, NodeType]:
     """Return the node type behind each name that the column `gpu` of a file of runs may hold.
+
+    Ids and other names of the catalogue stand for the first node of their accelerator.
 
     Args:
         catalogue: accelerators; a row whose accelerator it does not hold is left out.
@@ -42,15 +47,35 @@ def measured_nodes(catalogue: Catalogue, path: Path | None = None) -> dict[str, 
         accelerator = module and device_of_module(module, int(row["devices_per_accelerator"]))
         if accelerator is None or accelerator.hbm_bytes is None:
             continue
+        hbm_bytes, gpus = accelerator.hbm_bytes, int(row["gpus"])
+        if accelerator.scale_up_topology == "switch" and (accelerator.scale_up_domain_gpus or 0) < gpus:
+            accelerator = replace(accelerator, scale_up_domain_gpus=gpus)  # a DGX-2 joins 16 of what boards join 8 of
         nodes[row["gpu"]] = NodeType(
             id=row["gpu"],
             accelerator=accelerator,
-            gpus=int(row["gpus"]),
-            hbm_bytes_per_gpu=accelerator.hbm_bytes,
+            gpus=gpus,
+            hbm_bytes_per_gpu=hbm_bytes,
             network_kind="infiniband",
             network_bytes_per_s_per_gpu_one_way=parse(row["network_bytes_per_s_per_gpu_one_way"], BANDWIDTH),
         )
-    return nodes
+    first: dict[str, NodeType] = {}
+    for row in rows:
+        if row["gpu"] in nodes and row["devices_per_accelerator"] == "1":
+            first.setdefault(row["accelerator"], nodes[row["gpu"]])
+    names = {name: name for name in first} | catalogue.aliases
+    return {name: first[entity] for name, entity in names.items() if entity in first} | nodes
+
+
+def node_named(nodes: Mapping[str, NodeType], name: str) -> NodeType | None:
+    """Return the node type that a name means, whatever its case, separators and vendor; None where it means none."""
+    if name in nodes:
+        return nodes[name]
+    plain = _plain(name)
+    return next((node for known, node in nodes.items() if _plain(known) == plain), None)
+
+
+def _plain(name: str) -> str:
+    return _SEPARATORS.sub("", _VENDOR.sub("", name.lower()))
 
 
 def device_of_module(module: Accelerator, devices: int) -> Accelerator:

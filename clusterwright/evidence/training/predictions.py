@@ -7,10 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.evidence.training.runs import Run
-from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Tuning, stack, without_overlap
+from clusterwright.sizing.columns import Array, Device, Layouts, Shape, Traits, Tuning, stack, under
 from clusterwright.sizing.model import layer_memory
 from clusterwright.sizing.training import memory, step
-from clusterwright.sizing.training.practice import LEAN, STANDARD, Practice
+from clusterwright.sizing.training.optimizer.optimizers import ADAM, traffic_bytes
+from clusterwright.sizing.training.optimizer.upkeep import DEFAULT
+from clusterwright.sizing.training.practice import LEAN, STANDARD, Practice, practice_under
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +23,7 @@ class RunColumns:
         first: index of each run's first candidate; run_of: the run of each candidate.
         gpus: accelerators of each candidate's run.
         sharding_open: its source does not say how states are sharded; selective: it names selective recomputation.
-        plain: its software does not overlap traffic inside layers.
+        traits: of its software; update_bytes: that its optimizer's update moves per parameter.
         likely: it fits into memory with the practice of published runs (`LEAN`), or is its run's only candidate.
     """
 
@@ -33,7 +35,8 @@ class RunColumns:
     gpus: Array
     sharding_open: npt.NDArray[np.bool_]
     selective: npt.NDArray[np.bool_]
-    plain: npt.NDArray[np.bool_]
+    traits: Traits
+    update_bytes: Array
     likely: npt.NDArray[np.bool_]
 
 
@@ -55,7 +58,8 @@ def columns_of(runs: Sequence[Run]) -> RunColumns:
         gpus=np.array([run.gpus for run in repeated]),
         sharding_open=np.array([run.sharding_open for run in repeated]),
         selective=np.array([run.selective for run in repeated]),
-        plain=np.array([run.plain for run in repeated]),
+        traits=stack([run.traits for run in repeated]),
+        update_bytes=np.array([traffic_bytes(ADAM, run.shape, practice_under(run.known)) for run in repeated]),
         likely=alone | (np.asarray(needed) <= device.hbm_bytes),
     )
 
@@ -68,9 +72,10 @@ def predicted_tokens_per_s_per_gpu(columns: RunColumns, tuning: Tuning) -> Array
         tuning: scalars, or one value per candidate.
     """
     shape, layouts = columns.shape, columns.layouts
-    tuning = without_overlap(tuning, plain=columns.plain)
+    tuning = under(tuning, columns.traits)
     times = step.layer_times(shape, columns.device, tuning, layouts)
-    seconds = step.step_columns(shape, columns.device, tuning, layouts, times).total_s()
+    upkeep = replace(DEFAULT, traffic_bytes=columns.update_bytes)
+    seconds = step.step_columns(shape, columns.device, tuning, layouts, times, upkeep=upkeep).total_s()
     tokens = layouts.dp * layouts.micro_batch * layouts.micro_batches * shape.sequence
     rate = np.asarray(tokens / seconds / columns.gpus)
     best = np.maximum.reduceat(np.where(columns.likely, rate, 0.0), columns.first)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
+from clusterwright.catalog.matmul_rates import share_of
 from clusterwright.catalog.records import Accelerator
 from clusterwright.evidence.probe.file import peak_flop_per_s
 from clusterwright.evidence.probe.records import (
@@ -22,6 +23,7 @@ from clusterwright.evidence.probe.records import (
 from clusterwright.evidence.training.fitting import PRIORS
 from clusterwright.sizing.columns import Tuning
 from clusterwright.sizing.hardware.devices import MESH
+from clusterwright.sizing.hardware.traits import FASTEST, attention_share
 from clusterwright.sizing.model.arithmetic import STREAM_FRACTION
 
 #: Precision of most multiplications: the first that is documented and was measured.
@@ -34,11 +36,11 @@ _NOISE = 0.1
 _SEQUENCES = (2048, 8192)
 #: What a number of an accelerator can be; one outside tells of a measurement that went wrong, or of a file that lies.
 CREDIBLE = {
-    "gemm_efficiency": (0.01, 1.0),
-    "gemm_efficiency_eight_bit": (0.01, 1.0),
+    "gemm_efficiency": (0.01, 2.0),
+    "gemm_efficiency_eight_bit": (0.01, 2.0),
     "rows_half": (1.0, 1e5),
     "width_half": (1.0, 1e5),
-    "attention_efficiency": (0.005, 1.0),
+    "attention_efficiency": (0.01, 2.5),
     "memory_passes": (0.5, 50.0),
     "scale_up_fraction": (0.01, 1.0),
     "scale_up_latency_s": (1e-7, 1e-2),
@@ -100,7 +102,10 @@ def _main_precision(accelerator: Accelerator, measurements: Sequence[Measurement
 
 
 def _multiplication_facts(accelerator: Accelerator, measurements: Sequence[Measurement], prior: Tuning) -> list[Fact]:
-    """Fit `time = 2 m n k / (peak e) (1 + rows_half/m) (1 + width_half/min(n, k))`, priors as for runs."""
+    """Fit `time = 2 m n k / (peak e) (1 + r/m) (1 + w/min(n, k))`, priors as for runs.
+
+    `e` is given as a share of the fastest multiplication that was published of the accelerator.
+    """
     multiplied = _of_kind(measurements, MATMUL)
     main = _main_precision(accelerator, multiplied)
     if main is None:
@@ -113,7 +118,10 @@ def _multiplication_facts(accelerator: Accelerator, measurements: Sequence[Measu
     width = np.array([min(one.case.shape["n"], one.case.shape["k"]) for one in rows], dtype=float)
     reached = np.log(np.array([one.value for one in rows]) / peak)
     names = ("gemm_efficiency", "rows_half", "width_half")
-    middle = np.array([_free(name, float(getattr(prior, name))) for name in names])
+    factors = (share_of(accelerator.id, precision), 1.0, 1.0)
+    middle = np.array(
+        [_free(name, factor * float(getattr(prior, name))) for name, factor in zip(names, factors, strict=True)]
+    )
     deviations = np.array([PRIORS[name].deviation for name in names])
 
     def remaining(free: np.ndarray) -> np.ndarray:
@@ -124,8 +132,8 @@ def _multiplication_facts(accelerator: Accelerator, measurements: Sequence[Measu
     free = optimize.least_squares(remaining, middle).x
     note = f"{precision} over {len(rows)} shapes"
     facts = [
-        Fact(name=name, value=_value(name, one), rows=len(rows), note=note)
-        for name, one in zip(names, free, strict=True)
+        Fact(name=name, value=_value(name, one) / factor, rows=len(rows), note=note)
+        for name, one, factor in zip(names, free, factors, strict=True)
     ]
     eight_bit = peak_flop_per_s(accelerator, "fp8")
     own = [one for one in multiplied if one.case.precision == "fp8"]
@@ -137,7 +145,7 @@ def _multiplication_facts(accelerator: Accelerator, measurements: Sequence[Measu
         * (1 + width_half / min(one.case.shape["n"], one.case.shape["k"]))
         for one in own
     ]  # fmt: skip
-    share = min(statistics.median(shares), 1.0)
+    share = min(statistics.median(shares), 1.0) / share_of(accelerator.id, "fp8")
     note = f"fp8 over {len(own)} shapes, one scale per tensor"
     return [*facts, Fact(name="gemm_efficiency_eight_bit", value=share, rows=len(own), note=note)]
 
@@ -151,7 +159,7 @@ def _value(name: str, free: float) -> float:
 
 
 def _attention_facts(accelerator: Accelerator, measurements: Sequence[Measurement]) -> list[Fact]:
-    """Return the share of the 16-bit peak that attention reaches in training, on causal FLOPs."""
+    """Return what attention reaches on causal FLOPs in training, as a share of the fastest published kernel."""
     low, high = _SEQUENCES
     attended = [
         one
@@ -162,7 +170,8 @@ def _attention_facts(accelerator: Accelerator, measurements: Sequence[Measuremen
     if main is None:
         return []
     precision, peak = main
-    shares = [one.value / peak for one in attended if one.case.precision == precision]
+    published = peak * attention_share(FASTEST, accelerator.generation)
+    shares = [one.value / published for one in attended if one.case.precision == precision]
     note = f"{precision}, forward and backward, {low:,} to {high:,} tokens"
     return [Fact(name="attention_efficiency", value=statistics.median(shares), rows=len(shares), note=note)]
 

@@ -18,10 +18,13 @@ from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import InputError
 from clusterwright.evidence.rows import Cells, NotExpressed, NotPublishedError, WrongCellError, read_cells
 from clusterwright.evidence.training.architecture import model_of
-from clusterwright.sizing.columns import FULL, SELECTIVE, Array, Device, Layouts, Shape
+from clusterwright.evidence.training.nodes import node_named
+from clusterwright.sizing.columns import FULL, SELECTIVE, Array, Device, Layouts, Shape, Traits
 from clusterwright.sizing.hardware.calibration import DENSE, EXPERTS, FSDP, MEGATRON, architecture_of
 from clusterwright.sizing.hardware.devices import device_of
+from clusterwright.sizing.hardware.software_layouts import runs_of
 from clusterwright.sizing.hardware.training_software import Software, family_of, software_of
+from clusterwright.sizing.hardware.traits import traits_of
 from clusterwright.sizing.model.shapes import shape_of, trained_layers
 from clusterwright.sizing.training.parallel_sizes import divisors
 from clusterwright.workload.transformer import training_flops_per_token
@@ -112,9 +115,9 @@ class Run:
         return len({(one.tp, one.pp) for one in self.candidates}) == 1
 
     @property
-    def plain(self) -> bool:
-        """Tell whether its software does not overlap traffic inside layers."""
-        return self.known is not None and not self.known.overlaps_tensor_traffic
+    def traits(self) -> Traits:
+        """Return what its software does to the numbers of its stack."""
+        return traits_of(self.known, generation=self.generation)
 
     @property
     def keeps_scores(self) -> bool:
@@ -178,13 +181,14 @@ def _run(row: Cells, nodes: Mapping[str, NodeType], known: Sequence[Model]) -> R
     for column in ("gpu", "precision"):
         if not row.text(column):
             raise NotPublishedError(f"{column} is not published")
-    if row.text("gpu") not in nodes:
+    usual = node_named(nodes, row.text("gpu"))
+    if usual is None:
         raise NotPublishedError(f"no node type for {row.text('gpu')}")
     precision = row.text("precision").lower()
     spoken = next((name for name in SPOKEN_PRECISIONS if precision.startswith(name)), None)
     if spoken is None:
         raise NotPublishedError(f"precision {row.text('precision')}")
-    node = _with_network(row, nodes[row.text("gpu")])
+    node = _with_network(row, usual)
     model = model_of(row, known)
     try:
         device = device_of(node, precision=spoken)
@@ -300,13 +304,16 @@ def candidates_of(row: Cells, model: Model, shape: Shape, *, timed: bool = True)
     recomputation = RECOMPUTATION.get(row.text("recompute"), OPEN_RECOMPUTATION)
     sizes = [float(stated)] if stated else [size for size in _MICRO_BATCHES if batch / ranks >= size]
     interleaved = row.whole("vpp", 0, least=0)
-    chunks = [float(interleaved)] if interleaved else _chunks(float(shape.layers), float(pp))
-    ep, etp = _expert_sizes(row, model, ranks=tp * cp * int(ranks), tp=tp)
+    interleaves = runs_of(row.text("software")).interleaved
+    open_chunks = _chunks(float(shape.layers), float(pp)) if interleaves else [1.0]
+    chunks = [float(interleaved)] if interleaved else open_chunks
+    sequence_parallel = ([row.number("sp", 0.0)] if row.text("sp") else [0.0, 1.0]) if tp > 1 else [0.0]
+    ep, splits = _expert_sizes(row, model, ranks=tp * cp * int(ranks), tp=tp)
     sharding = 2.0 if "shard_grad_op" in row.text("zero_or_fsdp") else 3.0
     return tuple(
         Layouts(
             tp=float(tp),
-            sp=row.number("sp", 0.0) if tp > 1 else 0.0,
+            sp=sp,
             pp=float(pp),
             vpp=vpp,
             dp=ranks,
@@ -318,7 +325,7 @@ def candidates_of(row: Cells, model: Model, shape: Shape, *, timed: bool = True)
             ep=float(ep),
             etp=float(etp),
         )
-        for size, vpp, mode in product(sizes, chunks, recomputation)
+        for size, vpp, mode, etp, sp in product(sizes, chunks, recomputation, splits, sequence_parallel)
     )
 
 
@@ -346,17 +353,21 @@ def _open_layouts(row: Cells, model: Model, shape: Shape) -> tuple[Layouts, ...]
     return tuple(found)
 
 
-def _expert_sizes(row: Cells, model: Model, *, ranks: int, tp: int) -> tuple[int, int]:
-    """Return expert-parallel and expert-tensor-parallel sizes; sources state the first for their largest cluster."""
+def _expert_sizes(row: Cells, model: Model, *, ranks: int, tp: int) -> tuple[int, tuple[int, ...]]:
+    """Return the expert-parallel size, which sources state for their largest cluster, and what experts may be split by.
+
+    Where no split is stated it is the tensor-parallel size, as Megatron Core takes it without the option, or none.
+    """
     if not model.experts:
-        return 1, 1
+        return 1, (1,)
     ep = min(row.whole("ep", 1), ranks)
     if model.experts % ep:
         raise WrongCellError(f"column ep: {model.experts} experts are not divisible by {ep}")
-    etp = row.whole("etp", 1)
-    if etp not in (1, tp):
-        raise WrongCellError(f"column etp: {etp} is neither 1 nor the tensor-parallel size {tp}")
-    return ep, etp if ranks % (ep * etp) == 0 else 1
+    stated = row.whole("etp", 0, least=0)
+    if stated not in (0, 1, tp):
+        raise WrongCellError(f"column etp: {stated} is neither 1 nor the tensor-parallel size {tp}")
+    splits = {stated} if stated else {1, tp}
+    return ep, tuple(sorted(etp if ranks % (ep * etp) == 0 else 1 for etp in splits))
 
 
 def _chunks(layers: float, stages: float) -> list[float]:

@@ -8,13 +8,14 @@ from pathlib import Path
 from clusterwright import assets
 from clusterwright.catalog.records import Accelerator
 from clusterwright.evidence.training import baseline
+from clusterwright.evidence.training.band_parts import sources_of
 from clusterwright.evidence.training.effects import Effects, levels_of
 from clusterwright.evidence.training.fitting import PRIORS
 from clusterwright.evidence.training.learning import Calibrated
 from clusterwright.evidence.training.probe_facts import Fact
 from clusterwright.evidence.training.runs import Run
 from clusterwright.sizing.hardware import bands
-from clusterwright.sizing.hardware.calibration import COLUMNS, EFFECT_COLUMNS, FSDP, MEGATRON
+from clusterwright.sizing.hardware.calibration import COLUMNS, EFFECT_COLUMNS, FSDP, MEGATRON, SOURCE_COLUMNS
 from clusterwright.sizing.hardware.training_software import RELEASE, SOFTWARE
 
 _FITTED, _MEASURED = "fitted", "measured"
@@ -25,6 +26,9 @@ _UNITS = {
     "rows_half": "tokens",
     "width_half": "elements",
     "memory_passes": "passes",
+    "eager_passes": "ratio",
+    "compiled_passes": "ratio",
+    "step_overhead_s": "s",
     "expert_rows_half": "tokens",
     "expert_passes": "passes",
     "layer_overhead_s": "s",
@@ -102,6 +106,20 @@ def band_rows(calibrated: Calibrated, *, source: str) -> list[dict[str, str]]:
     ]
 
 
+def source_rows(runs: Sequence[Run], *, source: str) -> list[dict[str, str]]:
+    """Return the rows of `calibration_sources.csv`: how many sources and runs show a generation and kind of model."""
+    return [
+        dict(
+            zip(
+                SOURCE_COLUMNS,
+                (*key, str(count), str(sum((run.generation, run.kind) == key for run in runs)), source),
+                strict=True,
+            )
+        )
+        for key, count in sorted(sources_of(runs).items())
+    ]
+
+
 def _text(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
     output = io.StringIO()
     writer = csv.DictWriter(output, columns, lineterminator="\n")
@@ -123,6 +141,7 @@ def write(folder: Path, calibrated: Calibrated, *, source: str) -> tuple[Path, .
         own: replaced(base.read_text(encoding="utf-8"), number_rows(calibrated, source=source)),
         folder / "calibration_effects.csv": _text(EFFECT_COLUMNS, effect_rows(learnt.effects, runs, source=source)),
         folder / "calibration_bands.csv": _text(bands.COLUMNS, band_rows(calibrated, source=source)),
+        folder / "calibration_sources.csv": _text(SOURCE_COLUMNS, source_rows(runs, source=source)),
         folder / "baseline_mfu.csv": _text(baseline.COLUMNS, baseline_rows(runs, source=source)),
     }
     for path, text in texts.items():

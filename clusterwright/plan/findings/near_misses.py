@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from clusterwright import units
 from clusterwright.plan.record import NearMiss, Plan
-from clusterwright.plan.text.words import NAME_OF_TARGET
+from clusterwright.plan.text.ranking import main_ways
+from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
 from clusterwright.sizing.records.point import SizedPoint
 
 #: A size that needs at most this much longer than the goal is worth a word, and this many of one target are.
@@ -36,16 +37,21 @@ def near_misses(points: Iterable[SizedPoint], *, nodes: int, goal_days: float | 
 
 
 def near_miss_lines(plan: Plan) -> tuple[str, ...]:
-    """Return a sentence for every option that has near misses: which smaller sizes are how late."""
+    """Return a sentence for each way of the short ranking that has near misses: which smaller sizes are how late.
+
+    A cloud's size is that of the capacity it is rented under, so that the sentence names both. Without a ranking, the
+    plan's options are spoken of.
+    """
+    ways = [(term_text(way.key), plan.planned(way.key)) for way in main_ways(plan)]
     lines = []
-    for option in plan.options:
+    for name, option in ways or [(NAME_OF_TARGET[option.target], option) for option in plan.options]:
         said = [
             f"{miss.nodes:,} miss by {_time_text(miss.late_days)} ({miss.calendar_days_high:.1f} days at "
             f"{units.percent(plan.goals.confidence)})"
-            for miss in option.near_misses
+            for miss in (() if option is None else option.near_misses)
         ]
-        if said:
-            lines.append(f"{NAME_OF_TARGET[option.target]}: {option.nodes:,} nodes chosen, {' and '.join(said)}")
+        if option is not None and said:
+            lines.append(f"{name}: {option.nodes:,} nodes chosen, {' and '.join(said)}")
     return tuple(lines)
 
 

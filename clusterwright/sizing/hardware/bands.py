@@ -8,7 +8,7 @@ that four fifths of the runs of sources, generations and vendors that were left 
 
 import csv
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from clusterwright.errors import ClusterwrightError
@@ -22,13 +22,21 @@ NEW_RELEASE, NEW_FAMILY, UNNAMED = "release not measured", "software not measure
 NEW_ACCELERATOR, NEW_GENERATION, NEW_VENDOR = (
     "accelerator not measured", "generation not measured", "vendor not measured",
 )  # fmt: skip
+#: Few sources have measured the accelerator's generation with the kind of model, dense or with experts.
+FEW_SOURCES = "few sources"
 #: Models with experts, narrow ones, and long sequences; software that runs operation by operation.
 EXPERTS, NARROW, LONG, EAGER = "experts", "narrow", "long sequences", "eager software"
 PARTS = (
-    EVERY, NEW_RELEASE, NEW_FAMILY, UNNAMED, NEW_ACCELERATOR, NEW_GENERATION, NEW_VENDOR, EXPERTS, NARROW, LONG, EAGER,
+    EVERY, NEW_RELEASE, NEW_FAMILY, UNNAMED, NEW_ACCELERATOR, NEW_GENERATION, NEW_VENDOR, FEW_SOURCES, EXPERTS, NARROW,
+    LONG, EAGER,
 )  # fmt: skip
+#: A software that was not measured is a release that was not, and no better known than one without a name, so that its
+#: band is never narrower than theirs.
+NEW_SOFTWARE = (NEW_RELEASE, UNNAMED, NEW_FAMILY)
 #: Sequences from here on are long, and hidden widths up to here narrow: beyond both, few sources were measured.
 LONG_FROM_TOKENS, NARROW_UP_TO = 32_768, 2048
+#: Sources from which on a generation and kind of model is well measured.
+WELL_MEASURED_SOURCES = 10
 
 
 def shape_parts(*, experts: bool, hidden: int, sequence_length: int) -> tuple[str, ...]:
@@ -43,6 +51,7 @@ class Measured:
 
     Attributes:
         accelerators, generations, vendors, releases, families: with measured runs.
+        sources: how many have measured a generation and kind of model.
     """
 
     accelerators: frozenset[str]
@@ -50,6 +59,7 @@ class Measured:
     vendors: frozenset[str]
     releases: frozenset[str] = frozenset()
     families: frozenset[str] = frozenset()
+    sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def hardware_parts(self, *, accelerator: str, generation: str, vendor: str) -> tuple[str, ...]:
         """Return the part of a band that an accelerator brings which was not measured itself."""
@@ -59,13 +69,17 @@ class Measured:
             return (NEW_ACCELERATOR,)
         return (NEW_GENERATION,) if vendor in self.vendors else (NEW_VENDOR,)
 
+    def source_parts(self, *, generation: str, kind: str) -> tuple[str, ...]:
+        """Return the part of a band that few sources bring."""
+        return () if self.sources.get((generation, kind), 0) >= WELL_MEASURED_SOURCES else (FEW_SOURCES,)
+
     def software_parts(self, *, release: str, family: str) -> tuple[str, ...]:
-        """Return the part of a band that a software brings, by its name; an empty one is not named."""
+        """Return the parts of a band that a software brings, by its name; an empty one is not named."""
         if not release:
             return (UNNAMED,)
         if release in self.releases:
             return ()
-        return (NEW_RELEASE,) if family in self.families else (NEW_FAMILY,)
+        return (NEW_RELEASE,) if family in self.families else NEW_SOFTWARE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

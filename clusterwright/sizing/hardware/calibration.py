@@ -19,7 +19,7 @@ from clusterwright import assets
 from clusterwright.catalog.precisions import CALIBRATED_AS
 from clusterwright.catalog.records import Model
 from clusterwright.errors import ClusterwrightError
-from clusterwright.sizing.columns import Tuning
+from clusterwright.sizing.columns import OF_SOFTWARE, Tuning
 from clusterwright.sizing.hardware.bands import Bands, Measured, band_of, load_bands
 from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.records.reliability import Reliability, ReliabilityNumbers
@@ -34,6 +34,7 @@ DENSE, EXPERTS = "dense", "moe"
 
 COLUMNS = ("generation", "stack", "name", "value", "unit", "method", "rows", "source", "note")
 EFFECT_COLUMNS = ("effect", "level", "value", "unit", "rows", "source")
+SOURCE_COLUMNS = ("generation", "kind", "sources", "rows", "source")
 #: Names a folder with calibration files of one's own (written by `clusterwright calibrate`).
 FOLDER_VARIABLE = "CLUSTERWRIGHT_CALIBRATION"
 
@@ -75,11 +76,15 @@ class StackCalibration:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """Every calibrated number by (generation, stack, name), and effects by (kind of effect, level)."""
+    """Every calibrated number by (generation, stack, name), and effects by (kind of effect, level).
+
+    `sources` counts those that measured a (generation, kind of model).
+    """
 
     values: dict[tuple[str, str, str], float]
     bands: Bands
     effects: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def number(self, name: str, *, generation: str, stack: str, accelerator: str = "") -> float:
         """Return the most specific value of a number.
@@ -125,7 +130,9 @@ class Calibration:
         return StackCalibration(
             generation=generation,
             stack=stack,
-            tuning=Tuning(**{entry.name: look_up(entry.name) for entry in fields(Tuning)}),
+            tuning=Tuning(
+                **{entry.name: look_up(entry.name) for entry in fields(Tuning) if entry.name not in OF_SOFTWARE}
+            ),
             residuals=band_of(self.bands, parts).shifted(self.effect(levels)),
         )
 
@@ -145,6 +152,7 @@ class Calibration:
             vendors=frozenset(shown.get("vendor", ())),
             releases=frozenset(shown.get("release", ())),
             families=frozenset(shown.get("software", ())),
+            sources=self.sources,
         )
 
     def reliability(self) -> Reliability:
@@ -168,8 +176,8 @@ def load_calibration(path: Path | None = None) -> Calibration:
 
     Args:
         path: a file with the columns of `COLUMNS`, with the effects in `calibration_effects.csv` and the bands in
-            `calibration_bands.csv` beside it (the shipped bands where it has none); if None, those of the folder that
-            CLUSTERWRIGHT_CALIBRATION names, else the shipped ones.
+            `calibration_bands.csv` beside it (the shipped bands where it has none), and the counts of sources likewise;
+            if None, those of the folder that CLUSTERWRIGHT_CALIBRATION names, else the shipped ones.
 
     Raises:
         ClusterwrightError: the file is missing, or a row names no number, or is given twice.
@@ -192,9 +200,24 @@ def _load(path: Path) -> Calibration:
                 values[key] = float(row["value"])
     except (OSError, KeyError, ValueError) as error:
         raise ClusterwrightError(f"cannot read the calibration {path.name}: {error}") from error
-    own = path.parent / "calibration_bands.csv"
-    bands = load_bands(own if own.is_file() else assets.root() / "catalog" / own.name)
-    return Calibration(values=values, bands=bands, effects=_effects(path.parent / "calibration_effects.csv"))
+    return Calibration(
+        values=values,
+        bands=load_bands(_own_or_shipped(path.parent / "calibration_bands.csv")),
+        effects=_effects(path.parent / "calibration_effects.csv"),
+        sources=_sources(_own_or_shipped(path.parent / "calibration_sources.csv")),
+    )
+
+
+def _own_or_shipped(path: Path) -> Path:
+    return path if path.is_file() else assets.root() / "catalog" / path.name
+
+
+def _sources(path: Path) -> dict[tuple[str, str], int]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {(row["generation"], row["kind"]): int(row["sources"]) for row in csv.DictReader(file)}
+    except (OSError, KeyError, ValueError) as error:
+        raise ClusterwrightError(f"cannot read the calibration {path.name}: {error}") from error
 
 
 def _effects(path: Path) -> dict[tuple[str, str], float]:

@@ -2,6 +2,7 @@
 
 from math import inf
 
+from clusterwright.catalog.matmul_rates import share_of
 from clusterwright.catalog.precisions import EIGHT_BIT, FOUR_BIT, known_precisions, peaks_flop_per_s
 from clusterwright.catalog.records import Accelerator, NodeType
 from clusterwright.errors import ClusterwrightError, InputError
@@ -76,6 +77,8 @@ def device_of(node: NodeType, *, precision: str) -> Device:
         peak_flop_per_s=peak * speed,
         peak_bf16_flop_per_s=(accelerator.dense_bf16_flop_per_s or peak) * speed,
         speed=speed,
+        matmul_share=share_of(accelerator.id, precision),
+        matmul_share_bf16=share_of(accelerator.id, "bf16"),
         eight_bit=1.0 if precision in EIGHT_BIT else 0.0,
         four_bit=1.0 if precision in FOUR_BIT else 0.0,
         block_scaled=1.0 if precision == "fp8-block" else 0.0,

@@ -150,6 +150,13 @@ def pair_links(device: Device, tuning: Tuning, *, span: Values) -> tuple[Values,
     )
 
 
+def ring_latency_s(device: Device, tuning: Tuning, *, ranks: Values, stride: Values) -> Values:
+    """Return seconds that the steps of one ring through all ranks of a group take, domain after domain."""
+    where = topology.extent(device, ranks=ranks, stride=stride)
+    inside = topology.ring_steps(device, ranks=where.local, stride=stride) * tuning.scale_up_latency_s
+    return where.remote * inside + (where.remote - 1) * topology.network_latency_s(device, tuning)
+
+
 def reduces_otherwise(device: Device) -> bool:
     """Tell whether any all-reduce may be anything but a reduce-scatter and an all-gather."""
     return anywhere(device.tree) or anywhere(device.in_network) or anywhere(device.in_domain)

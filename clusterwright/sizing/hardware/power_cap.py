@@ -27,27 +27,32 @@ def capped_share(*, cap_w: float, full_w: float, exponent: float) -> float:
 
 
 def speed_share(node: NodeType) -> float:
-    """Return the share of its peaks that a node's accelerator keeps: `(cap/full)^x`, 1 without a cap.
+    """Return the share of its peaks that a node's accelerator keeps: `(power/full)^x`, 1 at the power of its peaks.
+
+    A board may be designed for less power than the one that its peaks were documented of.
 
     Raises:
         MissingFactError: the design power is unknown; InputError: the cap is out of range.
     """
-    cap = node.power_cap_w
-    if cap is None:
+    cap, accelerator = node.power_cap_w, node.accelerator
+    if cap is not None:
+        check_cap(accelerator, cap)
+    full = accelerator.peak_power_w or accelerator.power_w or cap
+    power = cap or accelerator.power_w
+    if power is None or full is None or power >= full:
         return 1.0
-    check_cap(node.accelerator, cap)
-    full = node.accelerator.power_w or cap
-    return capped_share(cap_w=cap, full_w=full, exponent=exponents().median)
+    return capped_share(cap_w=power, full_w=full, exponent=exponents().median)
 
 
 def with_cap(residuals: Residuals, node: NodeType) -> Residuals:
-    """Return the band of ln(measured/predicted) with what is unsure about the node's power cap.
+    """Return the band of ln(measured/predicted) with what is unsure about power below that of the documented peaks.
 
     The least and the most of the published exponents are taken as P10 and P90 of a step that only multiplies, and are
     added to the band's own widths as independent errors, in quadrature.
     """
-    cap, full = node.power_cap_w, node.accelerator.power_w
-    if cap is None or full is None:
+    full = node.accelerator.peak_power_w or node.accelerator.power_w
+    cap = node.power_cap_w or node.accelerator.power_w
+    if cap is None or full is None or cap >= full:
         return residuals
     known, drop = exponents(), -log(cap / full)
     slower, faster = (known.most - known.median) * drop, (known.median - known.least) * drop

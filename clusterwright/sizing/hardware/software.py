@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from clusterwright.catalog.records import Accelerator, NodeType
-from clusterwright.sizing.columns import Tuning, without_overlap
-from clusterwright.sizing.hardware.bands import NEW_FAMILY, shape_parts
+from clusterwright.sizing.columns import Tuning, under
+from clusterwright.sizing.hardware.bands import NEW_SOFTWARE, shape_parts
 from clusterwright.sizing.hardware.calibration import (
     DENSE,
     EXPERTS,
@@ -23,6 +23,7 @@ from clusterwright.sizing.hardware.training_software import (
     software_of,
     software_parts,
 )
+from clusterwright.sizing.hardware.traits import traits_of
 from clusterwright.sizing.records.job import TrainingJob
 
 #: Layouts from this ZeRO stage on are timed with the FSDP stack's numbers.
@@ -58,8 +59,10 @@ def stacks_of(calibration: Calibration, node: NodeType, job: TrainingJob) -> tup
         for stack in (MEGATRON, FSDP)
     )
     return (
-        replace(megatron, tuning=_own_overlap(megatron.tuning, job), residuals=with_cap(megatron.residuals, node)),
-        replace(fsdp, tuning=_own_overlap(fsdp.tuning, job), residuals=with_cap(fsdp.residuals, node)),
+        replace(
+            megatron, tuning=_own(megatron.tuning, job, module.generation), residuals=with_cap(megatron.residuals, node)
+        ),
+        replace(fsdp, tuning=_own(fsdp.tuning, job, module.generation), residuals=with_cap(fsdp.residuals, node)),
     )
 
 
@@ -72,12 +75,13 @@ def parts_of_job(job: TrainingJob, accelerator: Accelerator, calibration: Calibr
     here = not lineage or (LINEAGE, f"{lineage}|{accelerator.generation}") in calibration.effects
     return (
         *seen.hardware_parts(accelerator=accelerator.id, generation=accelerator.generation, vendor=accelerator.vendor),
-        *(software_parts(job.framework, seen) if here else (NEW_FAMILY,)),
+        *seen.source_parts(generation=accelerator.generation, kind=EXPERTS if job.model.experts else DENSE),
+        *(software_parts(job.framework, seen) if here else NEW_SOFTWARE),
         *shape_parts(experts=bool(job.model.experts), hidden=job.model.hidden, sequence_length=job.sequence_length),
     )
 
 
-def _own_overlap(tuning: Tuning, job: TrainingJob) -> Tuning:
-    """Return the numbers with the overlap that a named software has."""
+def _own(tuning: Tuning, job: TrainingJob, generation: str) -> Tuning:
+    """Return the numbers as a job's software has them."""
     software = software_of(job.framework, job.precision) if job.framework else None
-    return without_overlap(tuning, plain=True) if software and not software.overlaps_tensor_traffic else tuning
+    return under(tuning, traits_of(software, generation=generation))

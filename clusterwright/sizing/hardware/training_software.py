@@ -17,8 +17,10 @@ from clusterwright.sizing.hardware.bands import Measured
 
 ANY = "any"
 #: Execution without fused or compiled kernels, where every operation keeps its own result; with some of them fused; by
-#: a compiler that recomputes most of them or moves them to the host (XLA); the other is `compiled`.
-EAGER, PARTLY_FUSED, REMATERIALISED = "eager", "partly fused", "rematerialised"
+#: a compiler that recomputes most of them or moves them to the host (XLA); by one that keeps what it fuses.
+EAGER, PARTLY_FUSED, REMATERIALISED, COMPILED = "eager", "partly fused", "rematerialised", "compiled"
+#: Attention that writes its scores to memory.
+UNFUSED = "unfused"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,25 +28,36 @@ class Software:
     """A family of training software, or one release of it.
 
     Attributes:
-        overlaps_tensor_traffic: traffic inside layers runs beside computation.
+        overlaps_tensor_traffic, overlaps_data_traffic: traffic inside layers, and of gradients and sharded weights,
+            runs beside computation.
         execution: `EAGER`, `PARTLY_FUSED`, `REMATERIALISED`, or any other.
         shards_optimizer: over data-parallel ranks, where a run does not say.
-        keeps_attention_scores: its attention writes the scores to memory.
-        persistent_gradients: their buffers stay from step to step; otherwise each backward pass allocates them.
+        persistent_gradients: gradient buffers stay from step to step; otherwise each backward pass allocates them.
+        attention: its kernel in `catalog/attention_kernels.csv`; empty for the fastest of the accelerator.
+        blocking_transfers: its pipeline stages wait for what they send to each other, through buffers of the host.
+        gathers_per_layer: collectives with which ZeRO-3 gathers a layer.
         weight_bytes, gradient_bytes, optimizer_bytes: per parameter, None where nothing is known.
         logit_bytes: kept per logit, None where nothing is known.
     """
 
     name: str
     overlaps_tensor_traffic: bool
+    overlaps_data_traffic: bool
     execution: str
     shards_optimizer: bool
-    keeps_attention_scores: bool
     persistent_gradients: bool
+    attention: str
+    blocking_transfers: bool
+    gathers_per_layer: float
     weight_bytes: float | None
     gradient_bytes: float | None
     optimizer_bytes: float | None
     logit_bytes: float | None
+
+    @property
+    def keeps_attention_scores(self) -> bool:
+        """Tell whether its attention writes the scores to memory."""
+        return self.attention == UNFUSED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -168,10 +181,13 @@ def _software(row: Mapping[str, str]) -> Software:
     return Software(
         name=row["software"],
         overlaps_tensor_traffic=row["overlaps_tensor_traffic"] != "no",
+        overlaps_data_traffic=row["overlaps_data_traffic"] != "no",
         execution=row["execution"],
         shards_optimizer=row["shards_optimizer"] != "no",
-        keeps_attention_scores=row["keeps_attention_scores"] == "yes",
         persistent_gradients=row["persistent_gradients"] != "no",
+        attention=row["attention"],
+        blocking_transfers=row["blocking_transfers"] == "yes",
+        gathers_per_layer=number("gathers_per_layer") or 1.0,
         weight_bytes=number("weight_bytes"),
         gradient_bytes=number("gradient_bytes"),
         optimizer_bytes=number("optimizer_bytes"),

@@ -1,8 +1,9 @@
 """Seconds of multiplications and of streaming kernels, which layers, experts and the output head are made of.
 
-Multiplications approach a share of the peak as they grow: `e = e_max x/(x + x_half)` in rows and in the narrow side of
-the sharded matrix, so that `time = 2 rows N K / (peak e_max) (1 + rows_half/rows)(1 + width_half/min(N, K))`. The
-numbers are calibrated, see `catalog/calibration.csv`.
+Multiplications approach a share of the fastest measured one as they grow: `e = e_max x/(x + x_half)` in rows and in the
+narrow side of the sharded matrix, so that `time = 2 rows N K / (peak share e_max) (1 + rows_half/rows)(1 +
+width_half/min(N, K))`. What was measured is in `catalog/matmul_rates.csv`, the calibrated numbers are in
+`catalog/calibration.csv`.
 """
 
 import numpy as np
@@ -17,7 +18,12 @@ def multiplication_rate(device: Device, tuning: Tuning) -> Values:
     """Return the FLOP/s of a very large multiplication in the job's precision."""
     efficiency = np.where(np.asarray(device.eight_bit) > 0, tuning.gemm_efficiency_eight_bit, tuning.gemm_efficiency)
     efficiency = np.where(np.asarray(device.four_bit) > 0, tuning.gemm_efficiency_four_bit, efficiency)
-    return device.peak_flop_per_s * efficiency
+    return device.peak_flop_per_s * device.matmul_share * efficiency
+
+
+def sixteen_bit_rate(device: Device, tuning: Tuning) -> Values:
+    """Return the FLOP/s of a very large multiplication in bf16, whatever the job's precision."""
+    return device.peak_bf16_flop_per_s * device.matmul_share_bf16 * tuning.gemm_efficiency
 
 
 def multiplication_s(

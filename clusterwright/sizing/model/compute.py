@@ -12,6 +12,7 @@ from clusterwright.sizing.model.arithmetic import (
     mlp_multiplications_s,
     multiplication_s,
     multiplications_s,
+    sixteen_bit_rate,
     streaming_s,
 )
 
@@ -73,13 +74,28 @@ def attention_multiplications_s(shape: Shape, device: Device, tuning: Tuning, *,
     return np.where(np.asarray(shape.latent_in) > 0, through, total)
 
 
+#: Bytes that cross the memory bus per score and pass where attention writes its scores: they are written and read for
+#: the softmax, written, read and written for the dropout, and read to weight the values, in 16 bits, but for the mask.
+SCORE_BYTES = 10.0
+
+
 def layer_attention_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values) -> Values:
     """Return seconds of one layer's scores and weighted values, forward only.
 
-    `2 keys (q + out)/t` FLOPs per token for the keys that it attends to: `2 s q/t` with causal attention.
+    `2 keys (q + out)/t` FLOPs per token for the keys that it attends to (`2 s q/t` with causal attention), at the rate
+    of the software's kernel.
+
+    Attention that writes its scores multiplies with all keys, masked or not, at the rate of other multiplications
+    (Korthikanti et al. 2022, section 4), and moves `10 s a/t` bytes per token.
     """
     flops = 2 * rows * shape.attended * (shape.query + shape.value_out) / tp
-    return flops / (device.peak_bf16_flop_per_s * tuning.attention_efficiency)
+    fused = flops / (device.peak_bf16_flop_per_s * tuning.attention_share * tuning.attention_efficiency)
+    if not anywhere(tuning.scores_written):
+        return fused
+    whole = 2 * rows * shape.sequence * (shape.query + shape.value_out) / tp
+    multiplied = whole / sixteen_bit_rate(device, tuning)
+    moved = streaming_s(device, byte_count=SCORE_BYTES * rows * shape.sequence * shape.heads / tp)
+    return np.where(np.asarray(tuning.scores_written) > 0, multiplied + moved, fused)
 
 
 def layer_streaming_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values, sp: Values) -> Values:
@@ -186,7 +202,7 @@ def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layo
         overhead_s=tuning.layer_overhead_s,
     )
     forward, once = forward + routed, once + routed
-    launch = shape.expert_share * experts.launch_s(shape, device, tuning, layouts=layouts)
+    launch = shape.expert_share * experts.launch_s(shape, tuning, layouts=layouts)
     launched = experts.at_least_launched(time_s=total, launch_s=launch)
     both = experts.at_least_launched(time_s=total + once, launch_s=(PASSES + 1) / PASSES * launch)
     slower = launched / total
@@ -204,7 +220,7 @@ def head_compute_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values
         rows=rows,
         inner=shape.hidden,
         outer=shape.vocab / tp,
-        rate=device.peak_bf16_flop_per_s * tuning.gemm_efficiency,
+        rate=sixteen_bit_rate(device, tuning),
         rows_half=tuning.rows_half,
         width_half=tuning.width_half,
     )
@@ -212,7 +228,7 @@ def head_compute_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values
     return shape.predictions * (multiplied + streamed)
 
 
-def optimizer_s(device: Device, *, parameters: Values, traffic_bytes: float) -> Values:
+def optimizer_s(device: Device, *, parameters: Values, traffic_bytes: Values) -> Values:
     """Return seconds of the optimizer's update of the parameters one GPU owns, as its bytes cross the memory bus.
 
     Args:

@@ -68,14 +68,12 @@ def layer_streaming_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Val
     return streaming_s(device, byte_count=permuted + activated + routed)
 
 
-def launch_s(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts) -> Values:
+def launch_s(shape: Shape, tuning: Tuning, *, layouts: Layouts) -> Values:
     """Return seconds in which the kernels of one layer's experts can be launched, forward and backward.
 
-    Proportional to the experts on a rank, each of which has multiplications of its own; numbers of eight and four bits
-    are quantised expert by expert, which takes as many kernels again.
+    Proportional to the experts on a rank, each of which has multiplications of its own.
     """
-    narrow = np.where((np.asarray(device.eight_bit) > 0) | (np.asarray(device.four_bit) > 0), 2.0, 1.0)
-    return tuning.expert_launch_s * narrow * shape.experts / layouts.ep
+    return tuning.expert_launch_s * shape.experts / layouts.ep
 
 
 @formula(

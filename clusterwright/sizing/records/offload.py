@@ -56,7 +56,7 @@ class Owned:
 
     parameters: Values
     state_bytes: float
-    traffic_bytes: float
+    traffic_bytes: Values
     activation_bytes: Values
     in_flight: Values
     micro_batches: Values

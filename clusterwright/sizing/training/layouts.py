@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import RECOMPUTE, SCHEDULES, Array, Index, Layouts, Values, take
+from clusterwright.sizing.hardware.software_layouts import runs_of
 from clusterwright.sizing.records.job import Layout, TrainingJob
 from clusterwright.sizing.records.offload import WEIGHTS_FROM_STAGE, Offload
 from clusterwright.sizing.training.constraints import allowed_nodes
@@ -58,9 +59,12 @@ def enumerate_space(job: TrainingJob, node: NodeType, *, max_nodes: int) -> Spac
     Rules: the micro-batches are whole; interleaved schedules need micro-batches in multiples of the stages (Narayanan
     et al. 2021, section 2.2), ZB-H1 as many as stages, DualPipe an even number and twice as many; sequence parallelism
     accompanies tensor parallelism; ZeRO-2 and 3 come without a pipeline, over all ranks or hybrid, within a node or
-    scale-up domain; the optimizer is sharded (ZeRO-1) otherwise. Sharding groups are whole.
+    scale-up domain; the optimizer is sharded (ZeRO-1) otherwise. Sharding groups are whole. Tensor-parallel sizes and
+    numbers of stages are those that are run; where none of them divides the job, any.
     """
-    blocks = [block for block in _blocks(job, node, max_nodes=max_nodes) if block.shape[1]]
+    blocks: list[Array] = []
+    for usual in (True, False):
+        blocks = blocks or [block for block in _blocks(job, node, max_nodes=max_nodes, usual=usual) if block.shape[1]]
     held = job.expert_parallel
     if not blocks or (held not in (None, 1) and held not in expert_parallel_sizes(job)):
         return None
@@ -83,7 +87,8 @@ def enumerate_space(job: TrainingJob, node: NodeType, *, max_nodes: int) -> Spac
     if job.model.experts:
         rows = with_experts(job, rows)
     modes = np.array(recompute_modes(job), dtype=np.float64)
-    found = Space(rows=rows, modes=modes, as_few_as_fit=job.recompute is None)
+    partly = job.recompute is None and runs_of(job.framework).partial
+    found = Space(rows=rows, modes=modes, as_few_as_fit=partly)
     return found if found.count else None
 
 
@@ -154,14 +159,14 @@ def zero_stages(job: TrainingJob, kept: Array, *, cp: int) -> Iterator[tuple[Arr
             yield alone, np.full(alone.shape[1], float(zero))
 
 
-def _blocks(job: TrainingJob, node: NodeType, *, max_nodes: int) -> Iterator[Array]:
+def _blocks(job: TrainingJob, node: NodeType, *, max_nodes: int, usual: bool) -> Iterator[Array]:
     batches = np.array(micro_batches(job), dtype=np.float64).reshape(-1, 3).T
-    stages = np.array(pipelines(job), dtype=np.float64).reshape(-1, 2).T
+    stages = np.array(pipelines(job, usual=usual), dtype=np.float64).reshape(-1, 2).T
     pp, vpp, (_, count, dp) = stages[0][:, np.newaxis], stages[1][:, np.newaxis], batches
     replicas, whole = pp * dp, _whole_schedule(job, pp=pp, vpp=vpp, count=count)
     allowed = allowed_nodes(job, most=max_nodes)
     bounded = not allowed[1:].all()
-    for tp in tensor_parallel_sizes(job, node):
+    for tp in tensor_parallel_sizes(job, node, usual=usual):
         for cp in context_parallel_sizes(job):
             gpus = tp * cp * replicas
             stage, batch = np.nonzero(whole & (gpus <= max_nodes * node.gpus) & divides(node.gpus, gpus))

@@ -14,6 +14,7 @@ from clusterwright.sizing.model import experts
 from clusterwright.sizing.model.layer_memory import LayerBytes
 from clusterwright.sizing.records.job import MemoryPerGpu
 from clusterwright.sizing.training.practice import (
+    ALONE_BYTES,
     FRAGMENTATION,
     FUSED_LOGIT_BYTES,
     GRADIENT_BYTES,
@@ -79,6 +80,12 @@ def expert_shards(layouts: Layouts) -> Values:
     """
     holders = layouts.tp * layouts.cp * layouts.dp * model_copies(layouts) / (layouts.ep * layouts.etp)
     return np.maximum(1.0, holders / layouts.replicas)
+
+
+def context_bytes(layouts: Layouts, practice: Practice) -> Values:
+    """Return what the contexts of driver and collective library take; a GPU alone has none of the second."""
+    alone = np.asarray(layouts.tp * layouts.cp * layouts.pp * layouts.dp) == 1
+    return np.where(alone, np.minimum(practice.context_bytes, ALONE_BYTES), practice.context_bytes)
 
 
 def state_bytes_per_parameter(
@@ -161,7 +168,7 @@ def at_stage(
         activations=activations,
         logits=logits,
         communication=common.buffers,
-        reserve=practice.context_bytes + FRAGMENTATION * tensors,
+        reserve=context_bytes(layouts, practice) + FRAGMENTATION * tensors,
     )
 
 
@@ -230,13 +237,11 @@ def fullest_bytes(shape: Shape, layouts: Layouts, *, layer: LayerBytes, practice
     states = sum(shared.state_bytes)
     routed = sum(shared.expert_state_bytes) if shared.expert_state_bytes is not None else 0.0
     grown = 1 + FRAGMENTATION
-    working = grown * practice.working_share
+    working, context = grown * practice.working_share, context_bytes(layouts, practice)
     most: Array = np.asarray(0.0)
     for stage in fullest_candidates(shape, layouts, split=shared.split):
         held = stage_at(shape, layouts, split=shared.split, stage=stage)
-        fixed = practice.context_bytes + grown * (
-            held.parameters * states + shared.buffers + shared.logits * held.has_head
-        )
+        fixed = context + grown * (held.parameters * states + shared.buffers + shared.logits * held.has_head)
         if shared.expert_state_bytes is not None:
             fixed = fixed + grown * held.routed_parameters * routed
         live = grown * practice.kept_share * held.in_flight

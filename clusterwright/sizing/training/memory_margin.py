@@ -15,7 +15,7 @@ import numpy as np
 from clusterwright import assets
 from clusterwright.errors import ClusterwrightError
 from clusterwright.sizing.hardware.residuals import Residuals
-from clusterwright.sizing.hardware.training_software import EAGER, Software, software_of
+from clusterwright.sizing.hardware.training_software import Software, software_of
 from clusterwright.sizing.records.job import TrainingJob
 
 #: Whether what a run's software keeps is known, and whether what its peak counts is, as the file calls both.
@@ -40,16 +40,9 @@ def residuals_of(job: TrainingJob) -> Residuals:
 
 
 def residuals_for(framework: str, precision: str) -> Residuals:
-    """Return the residuals of memory under a software's name; an empty one is launched as Megatron-LM.
-
-    Plans count the activations that fused kernels keep: of eager software, which keeps more, their memory is no better
-    known than of any other.
-    """
-    software = software_of(framework, precision)
-    known = not framework or (
-        software_class(software) == KNOWN and software is not None and software.execution != EAGER
-    )
-    return load_residuals()[KNOWN if known else UNKNOWN, KNOWN]
+    """Return the residuals of memory under a software's name; an empty one is launched as Megatron-LM."""
+    known = KNOWN if not framework else software_class(software_of(framework, precision))
+    return load_residuals()[known, KNOWN]
 
 
 def fit_probability(needed_bytes: float, device_bytes: float, band: Residuals) -> float:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from clusterwright.sizing.columns import Values
+from clusterwright.sizing.hardware.training_software import EAGER, PARTLY_FUSED, REMATERIALISED, Software, software_of
 
 WEIGHT_BYTES = 2.0
 GRADIENT_BYTES = 4.0
@@ -12,11 +13,26 @@ OPTIMIZER_BYTES = 12.0
 #: 5 to 10 % of what it hands out, states too: blocks are rounded, and buckets of gradients and of gathered weights are
 #: padded. A B200 run reserved 70.9 GiB where 66.6 were allocated.
 CONTEXT_BYTES = 4.0 * 2**30
+#: The same of a GPU that trains alone, without a collective library: what the driver shows beyond what the allocator
+#: holds, at each of 38 layouts on an H100 and an H200 (`catalog/measurements/one_gpu_training.csv`).
+ALONE_BYTES = 0.75 * 2**30
 FRAGMENTATION = 0.05
 #: Bytes of each logit where the loss is computed in place, and where PyTorch keeps logits, their softmax and its
 #: gradient: torchtitan's Llama 3 8B at 32,768 tokens holds 84 GiB, of which 46 are these.
 FUSED_LOGIT_BYTES = 4.0
 LOGIT_BYTES = 12.0
+#: Activations that eager execution keeps over those of fused kernels, at most layouts of nanotron and torchtune between
+#: 1.5 and 1.8: inputs of norms and activation functions, and their casts.
+KEPT_EAGERLY = 1.7
+#: Activations that modules keep of which some kernels are fused, as in DeepSpeed's forks of Megatron: inputs of dropout
+#: and of activation functions are kept beside their results (176 B models on A100, 175 B on MI250X).
+KEPT_PARTLY_FUSED = 1.3
+#: Activations that XLA keeps on the accelerator of those that fused kernels keep: the inputs of layers, and what a
+#: policy names.
+KEPT_REMATERIALISED = 0.3
+KEPT_BY_EXECUTION = {EAGER: KEPT_EAGERLY, PARTLY_FUSED: KEPT_PARTLY_FUSED, REMATERIALISED: KEPT_REMATERIALISED}
+#: Share of a layer that XLA gathers at a time, one matrix of bf16 rather than two layers with their gradients.
+GATHERED_REMATERIALISED = 1 / 9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +69,7 @@ class Practice:
     context_bytes: float = CONTEXT_BYTES
 
 
-#: What plans assume.
+#: Of Megatron-LM, which plans assume where no software is named.
 STANDARD = Practice()
 #: What published runs come down to: gradients in bf16, moments in bf16, and part of the activations elsewhere.
 LEAN = Practice(
@@ -64,3 +80,33 @@ LEAN = Practice(
     fused_loss=True,
     context_bytes=2.0 * 2**30,
 )
+
+
+def practice_for(framework: str, precision: str) -> Practice:
+    """Return what a software keeps by its name; a job that names none is launched as Megatron-LM."""
+    return practice_under(software_of(framework, precision) if framework else None)
+
+
+def practice_under(software: Software | None) -> Practice:
+    """Return what a software keeps, as far as it is known; of the rest, and of unknown software, the standard.
+
+    Args:
+        software: as `catalog/calibration_software.csv` knows it.
+    """
+    if software is None:
+        return STANDARD
+    executed = KEPT_BY_EXECUTION.get(software.execution, 1.0)
+    return Practice(
+        weight_bytes=_stated(software.weight_bytes, WEIGHT_BYTES),
+        gradient_bytes=_stated(software.gradient_bytes, GRADIENT_BYTES),
+        optimizer_bytes=_stated(software.optimizer_bytes, OPTIMIZER_BYTES),
+        logit_bytes=software.logit_bytes,
+        persistent_gradients=float(software.persistent_gradients),
+        kept_share=executed,
+        working_share=executed,
+        gathered_share=GATHERED_REMATERIALISED if software.execution == REMATERIALISED else 1.0,
+    )
+
+
+def _stated(value: float | None, usual: float) -> float:
+    return usual if value is None else value

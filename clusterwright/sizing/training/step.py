@@ -73,12 +73,44 @@ def transfer_s(
     return np.where(np.asarray(pp) > 1, 2 * vpp * micro_batches * one, 0.0)
 
 
+def exposed_transfer_s(shape: Shape, device: Device, tuning: Tuning, layouts: Layouts) -> Values:
+    """Return seconds of transfers between stages that computation does not hide, per step.
+
+    Stages that wait for what they send, through buffers of the host, hide nothing, whatever the link.
+    """
+    span = layouts.tp * layouts.cp * layouts.dp * layouts.pp
+    link, latency = groups.pair_links(device, tuning, span=span)
+    hidden_share = tuning.pipeline_overlap
+    if anywhere(tuning.blocking):
+        inside = np.asarray(span) <= device.scale_up_gpus
+        through_host = np.where(inside, BLOCKING_INSIDE_BYTES_PER_S, BLOCKING_OUTSIDE_BYTES_PER_S)
+        waits = np.asarray(tuning.blocking) > 0
+        link = np.where(waits, np.minimum(link, through_host), link)
+        hidden_share = np.where(waits, 0.0, hidden_share)
+    whole = transfer_s(
+        rows=shape.sequence * layouts.micro_batch / layouts.cp,
+        hidden=shape.hidden,
+        tp=layouts.tp,
+        pp=layouts.pp,
+        vpp=layouts.vpp,
+        micro_batches=layouts.micro_batches,
+        bytes_per_s=link,
+        latency_s=latency,
+    )
+    return whole * (1 - hidden_share)
+
+
 #: All-reduces of one layer and micro-batch under tensor parallelism: two forward, two backward (Megatron-LM,
 #: 1909.08053).
 TENSOR_ALL_REDUCES = 4.0
 #: Weights travel as bf16, gradients as fp32.
 GATHER_BYTES = 2.0
 SCATTER_BYTES = 4.0
+#: Times that ZeRO-3 sends a layer's weights or gradients round: forward, backward, gradients.
+GATHER_PASSES = 3.0
+#: Bytes per second of one rank whose stages wait for what they send, through buffers of the host: inside a scale-up
+#: domain and outside, as nanotron's sweep of 2024 shows them (docs/evidence/accuracy.md).
+BLOCKING_INSIDE_BYTES_PER_S, BLOCKING_OUTSIDE_BYTES_PER_S = 3e9, 1e9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -223,14 +255,16 @@ def data_parallel_s(
     *,
     parameters: Values,
     micro_batch_s: Values,
+    layers: Values = 1.0,
     expert_parameters: Values = 0.0,
     moments_gathered: bool = False,
 ) -> Values:
     """Return exposed seconds of gradient reduction and weight gathering per step.
 
     Stage 0 and 1: a reduce-scatter of fp32 gradients and an all-gather, once per step (of gradients for stage 0, of
-    bf16 weights above); stage 2 reduces every micro-batch; stage 3 also gathers twice every micro-batch. Hidden at most
-    behind one micro-batch's computation (per micro-batch for stage 3).
+    bf16 weights above); stage 2 reduces every micro-batch; stage 3 also gathers twice every micro-batch, layer by
+    layer, each of which takes the latency of its ring. Hidden at most behind one micro-batch's computation (per
+    micro-batch for stage 3).
 
     All of that within a sharding group; of several groups, ranks with the same shard add up their gradients once per
     step, by an all-reduce of the shard (hybrid sharding: Zhao et al. 2023, arXiv 2304.11277, section 3.2.2).
@@ -242,6 +276,7 @@ def data_parallel_s(
         parameters: parameters of one GPU's stage before sharding over data-parallel ranks, without routed experts.
         expert_parameters: routed experts of one GPU's stage, which fewer ranks hold in common.
         micro_batch_s: computation of one micro-batch on one stage.
+        layers: of one stage.
         moments_gathered: ranks gather the bf16 moments of the matrices that they orthogonalise (distributed Muon, arXiv
             2502.16982, section 2.3).
     """
@@ -270,6 +305,10 @@ def data_parallel_s(
             traffic = traffic + groups.all_reduce_s(
                 device, tuning, size_bytes=shard, ranks=layouts.replicas, stride=stride * ranks
             )
+    if anywhere(stage >= 3):  # noqa: PLR2004 - ZeRO stage
+        passes = GATHER_PASSES * count * layers * tuning.gathers_per_layer
+        ring = groups.ring_latency_s(device, tuning, ranks=memory.shards(layouts), stride=layouts.tp)
+        traffic = traffic + np.where(stage >= 3, passes * ring, 0.0)  # noqa: PLR2004
     window = micro_batch_s * np.where(stage >= 2, count, 1.0)  # noqa: PLR2004
     return exposed_s(traffic_s=traffic, window_s=window, overlap=tuning.data_overlap)
 
@@ -318,17 +357,7 @@ def step_columns(
         computed = computed + stage.recomputed * layer.again_s
         exchanged = exchanged + stage.recomputed * layer.again_exchange_s
     stage_s = computed + exchanged
-    link, latency = groups.pair_links(device, tuning, span=layouts.tp * layouts.cp * layouts.dp * pp)
-    transfers = transfer_s(
-        rows=shape.sequence * layouts.micro_batch / layouts.cp,
-        hidden=shape.hidden,
-        tp=layouts.tp,
-        pp=pp,
-        vpp=vpp,
-        micro_batches=count,
-        bytes_per_s=link,
-        latency_s=latency,
-    )
+    transfers = exposed_transfer_s(shape, device, tuning, layouts)
     copies = stages.model_copies(layouts) if anywhere(layouts.schedule) else 1.0
     parameters = copies * stages.stage_parameters(shape, tp=layouts.tp, pp=pp, vpp=vpp)
     shards, expert_shards = optimizer_shards(shape, layouts)
@@ -354,16 +383,17 @@ def step_columns(
         pipeline_bubble_s=bubble_s(
             layouts, micro_batch_s=stage_s, forward_s=middle * layer.forward_s, weight_s=middle * layer.weight_s
         ),
-        pipeline_transfer_s=transfers * (1 - tuning.pipeline_overlap),
+        pipeline_transfer_s=transfers,
         data_parallel_s=data_parallel_s(
             device,
             tuning,
             layouts,
             parameters=parameters,
             micro_batch_s=stage_s,
+            layers=middle,
             expert_parameters=routed,
             moments_gathered=bool(upkeep.optimizer.iterations),
         ),
-        optimizer_s=update_s,
+        optimizer_s=update_s + tuning.step_overhead_s,
         offload_s=away_s,
     )

@@ -47,7 +47,7 @@ def test_nothing_is_wrong_with_jobs_as_they_are_written(cloud: str, scheduler: s
         ("slurm", "#SBATCH --requeue\n", "", "it is not queued again"),
         ("slurm", "#SBATCH --requeue\n", "#SBATCH --requeue\n#SBATCH --hold\n", "does not start: --hold"),
         ("slurm", '"${hosts[0]}:29400"', '"127.0.0.1:29400"', "its own"),
-        ("slurm", "--save-interval 224", "--save-interval 9000", "saves every 9000 steps"),
+        ("slurm", "--save-interval 234", "--save-interval 9000", "saves every 9000 steps"),
         ("slurm", ' --load "$CHECKPOINT_PATH"', "", "begins anew after each restart"),
         ("slurm", "CONTAINER_MOUNTS:=/shared:/shared", "CONTAINER_MOUNTS:=/scratch:/scratch", "does not show /shared/"),
         ("slurm", "srun --kill-on-bad-exit=0", ": --kill-on-bad-exit=0", "starts no program"),
@@ -67,7 +67,7 @@ def test_what_a_job_leaves_out_is_named(scheduler: str, old: str, new: str, mess
     ("scheduler", "old", "new"),
     [
         ("slurm", "export NCCL_DEBUG=WARN", "export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET"),
-        ("slurm", "--save-interval 224", "--save-interval 100"),
+        ("slurm", "--save-interval 234", "--save-interval 100"),
         ("slurm", "#SBATCH --requeue\n", "#SBATCH --requeue\n#SBATCH --mail-type=END\n"),
         ("kubernetes", "image: IMAGE-IS-NOT-SET", "image: registry.example.org/train@sha256:" + "0" * 64),
     ],

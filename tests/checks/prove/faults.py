@@ -94,7 +94,7 @@ FAULTS: tuple[Fault, ...] = (
     _text("job script", "SBT002", _SBATCH, "--nnodes=36", "--nnodes=32", site=ETHERNET),
     _text("job script", "SBT002", _SBATCH, "--nproc-per-node=4", "--nproc-per-node=8", site=WHOLE_RACKS),
     _text("job script", "SBT003", _SBATCH, "--tensor-model-parallel-size 4", "--tensor-model-parallel-size 8"),
-    _text("job script", "SBT003", _SBATCH, "--pipeline-model-parallel-size 12", "--pipeline-model-parallel-size 6"),
+    _text("job script", "SBT003", _SBATCH, "--pipeline-model-parallel-size 24", "--pipeline-model-parallel-size 12"),
     _text("job script", "SBT003", _SBATCH, "    --use-distributed-optimizer\n", "", site=ETHERNET),
     _text("job script", "SBT004", _SBATCH, "--global-batch-size 1536", "--global-batch-size 1532"),
     _text("job script", "SBT004", _SBATCH, "--num-layers 96", "--num-layers 48"),

@@ -28,6 +28,7 @@ SITES = {
         "targets.onprem.system=gb200-nvl72",
         "site.rack_power=160 kW",
         "site.cooling=direct-to-chip",
+        *("goals.finish_within=60 days", "targets.onprem.min_nodes=2", "targets.onprem.max_nodes=2"),
     ],
 }
 

@@ -17,9 +17,6 @@ import numpy as np
 from clusterwright.sizing.columns import Device, Layouts, Shape, Tuning, Values
 from clusterwright.sizing.training.practice import STANDARD, Practice
 
-#: fp32 copy of the weights, fp32 gradients, bf16 weights that the next step computes with.
-MASTER_BYTES, GRADIENT_BYTES, WEIGHT_BYTES = 4.0, 4.0, 2.0
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Optimizer:
@@ -71,22 +68,38 @@ def moment_bytes(optimizer: Optimizer, shape: Shape) -> float:
     return float(mean * 2 / shape.hidden) if optimizer.factored else mean
 
 
-def state_bytes(optimizer: Optimizer, shape: Shape) -> float:
+def moments_under(optimizer: Optimizer, shape: Shape, practice: Practice = STANDARD) -> float:
+    """Return the bytes of moments per parameter under a software's practice, which may keep Adam's in 16 bits."""
+    return min(moment_bytes(optimizer, shape), float(practice.optimizer_bytes))
+
+
+def master_bytes(practice: Practice = STANDARD) -> float:
+    """Return the bytes per parameter that a practice keeps beside weights, gradients and Adam's moments: 4 in fp32.
+
+    0 where the weights are their own master copy (`fully_shard` of fp32 weights, or of pure bf16).
+    """
+    return max(0.0, float(practice.optimizer_bytes) - ADAM.moment_bytes)
+
+
+def state_bytes(optimizer: Optimizer, shape: Shape, practice: Practice = STANDARD) -> float:
     """Return the bytes that an optimizer keeps per parameter: the fp32 weights and its moments; 12 for Adam."""
-    return MASTER_BYTES + moment_bytes(optimizer, shape)
+    return master_bytes(practice) + moments_under(optimizer, shape, practice)
 
 
 def practice_of(optimizer: Optimizer, shape: Shape, *, practice: Practice = STANDARD) -> Practice:
     """Return a practice of memory with an optimizer's bytes per parameter."""
-    return replace(practice, optimizer_bytes=state_bytes(optimizer, shape))
+    return replace(practice, optimizer_bytes=state_bytes(optimizer, shape, practice))
 
 
-def traffic_bytes(optimizer: Optimizer, shape: Shape) -> float:
+def traffic_bytes(optimizer: Optimizer, shape: Shape, practice: Practice = STANDARD) -> float:
     """Return the bytes per parameter that an update moves over the memory bus: 30 for Adam.
 
     `4 reads + 2 (4 + moments) + 2`: gradients read, fp32 weights and moments read and written, bf16 weights written.
+    Weights that are their own master copy are read too: 28 for fp32 weights, 14 where everything is in bf16.
     """
-    return GRADIENT_BYTES * optimizer.gradient_reads + 2 * state_bytes(optimizer, shape) + WEIGHT_BYTES
+    weights = float(practice.weight_bytes) * (1.0 if master_bytes(practice) else 2.0)
+    gradients = float(practice.gradient_bytes) * optimizer.gradient_reads
+    return gradients + 2 * state_bytes(optimizer, shape, practice) + weights
 
 
 def checkpoint_bytes_per_parameter(optimizer: Optimizer, shape: Shape, *, with_adam: float) -> float:

@@ -13,7 +13,7 @@ from clusterwright.sizing.records.offload import HostBytes, Links, Offload, Offl
 from clusterwright.sizing.training import memory, stages
 from clusterwright.sizing.training.optimizer import optimizers
 from clusterwright.sizing.training.optimizer.optimizers import ADAM, OPTIMIZERS, Optimizer
-from clusterwright.sizing.training.practice import STANDARD, Practice
+from clusterwright.sizing.training.practice import STANDARD, Practice, practice_for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +28,7 @@ class Upkeep:
     """
 
     optimizer: Optimizer = ADAM
-    traffic_bytes: float = 30.0
+    traffic_bytes: Values = 30.0
     state_bytes: float = 12.0
     practice: Practice = STANDARD
     offload: Offload | None = None
@@ -46,7 +46,8 @@ def upkeep_of(job: TrainingJob, shape: Shape, node: NodeType) -> Upkeep:
         MissingFactError: the job offloads, and the catalogue does not know a link that its time needs.
     """
     optimizer = OPTIMIZERS[job.optimizer]
-    practice = optimizers.practice_of(optimizer, shape)
+    software = practice_for(job.framework, job.precision)
+    practice = optimizers.practice_of(optimizer, shape, practice=software)
     away = job.offload
     links = None
     if away is not None:
@@ -60,8 +61,8 @@ def upkeep_of(job: TrainingJob, shape: Shape, node: NodeType) -> Upkeep:
         )
     return Upkeep(
         optimizer=optimizer,
-        traffic_bytes=optimizers.traffic_bytes(optimizer, shape),
-        state_bytes=optimizers.state_bytes(optimizer, shape),
+        traffic_bytes=optimizers.traffic_bytes(optimizer, shape, software),
+        state_bytes=optimizers.state_bytes(optimizer, shape, software),
         practice=practice,
         offload=away,
         links=links,
