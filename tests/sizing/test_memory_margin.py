@@ -10,9 +10,10 @@ from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
 from clusterwright.errors import RuleError
 from clusterwright.sizing.hardware.calibration import load_calibration
+from clusterwright.sizing.hardware.training_software import software_of
 from clusterwright.sizing.records.job import TrainingJob
 from clusterwright.sizing.training.memory_margin import fit_probability, margin, residuals_for, residuals_of
-from clusterwright.sizing.training.practice import practice_for
+from clusterwright.sizing.training.practice import practice_for, practice_under
 from clusterwright.sizing.training.search import search
 
 CATALOGUE = load()
@@ -93,7 +94,10 @@ def test_plans_count_what_the_named_software_keeps() -> None:
         for name, practice in kept.items()
     }
     assert states == {"": (2, 4, 12), "torchtune": (2, 2, 4), "torchtitan": (4, 4, 8), "MaxText": (4, 4, 8)}
-    assert [practice.kept_share for practice in kept.values()] == [1.0, 1.7, 1.0, 0.3]
+    assert [practice.kept_share for practice in kept.values()] == [1.0, 1.7, 1.0, 1.0]
+    assert practice_under(software_of("MaxText", "bf16")).kept_share == 0.3, (
+        "of published runs, whose policy recomputes"
+    )
     (lean, usual) = (
         search(
             job=replace(JOB, framework=name, max_nodes=1, recompute="full"), node=NODE, calibration=load_calibration()
