@@ -1,5 +1,7 @@
 """Tables and paragraphs keep to a width: what is left out is named, and numbers stay whole."""
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,3 +107,16 @@ def test_commands_stand_above_what_they_do_where_it_is_narrow(monkeypatch: pytes
     assert len(commands(entries)) == 1
     monkeypatch.setenv("COLUMNS", "60")
     assert commands(entries)[0] == "  clusterwright prices aws/p5.48xlarge"
+
+
+def test_a_command_can_be_copied_over_its_line_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell reads the words of a long command over several lines; a sentence has no backslash."""
+    monkeypatch.setenv("COLUMNS", "60")
+    command = "clusterwright build a/long/folder/blueprint.yaml --set targets.gcp.capacity=flex-start -o out"
+    for label in ("  Next         ", "               ", ""):
+        shown = fitted(label + command)
+        assert max(map(len, shown.splitlines())) <= 60
+        assert shlex.split(shown.removeprefix("  Next ").replace("\\\n", "")) == shlex.split(command)
+    sentence = "  Check        assumed prices are old; clusterwright prices --help says how newer ones are fetched"
+    assert len(fitted(sentence).splitlines()) == 2
+    assert "\\" not in fitted(sentence)

@@ -89,13 +89,14 @@ def plan_text(
 
 def _first_screen(plan: Plan, money: MoneyFormat) -> list[str]:
     """Return the answer, the table that it is read from, what to beware of, and how sure its money is."""
-    shown = shown_of(plan)
+    shown, compared = shown_of(plan), _comparison(plan, money)
     return [
         *_answers(plan, money),
         *(_block(shown.title, *lines) if (lines := shown.brief(plan, money)) else ()),
         *(_block("Beware", *lines) if (lines := _cheaper(plan, money)) else ()),
-        "",
-        _comparison(plan, money),
+        # Titles of two lines leave the first one all but blank.
+        *(() if compared.startswith("   ") else ("",)),
+        compared,
         "",
         *shown.table(plan, money),
         *(() if plan.ranked else _not_ranked(plan, money)),
@@ -287,14 +288,13 @@ def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool, d
     own = answer is not None and bool(answer.set_values)
     chosen = again_text(answer) if answer is not None and own else ""
     of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
-    entries = [
-        *([(f"clusterwright plan {of} {chosen}", f"{_the_answer(plan)} as the plan's option")] if own else []),
-        *(
-            []
-            if written
-            else [(f"clusterwright build {of} -o out", "every file: stacks, documents, report" if details else "")]
-        ),
-    ]
+    answered = f"{of} {chosen}" if own else of
+    if not written:
+        # What is built is what the first line answers.
+        said = "every file: stacks, documents, report" if details else ""
+        entries = [(f"clusterwright build {answered} -o out", said)]
+    else:
+        entries = [(f"clusterwright plan {answered}", f"{_the_answer(plan)} as the plan's option")] if own else []
     if details or not entries:
         entries += [
             (f"clusterwright explain {of}", "where each number comes from"),

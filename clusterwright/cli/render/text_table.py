@@ -49,6 +49,7 @@ _DROP = {
     "from": 30,
 }
 _CUT = "…"
+_COMMAND = re.compile(r" *(?:Next +)?clusterwright \w")
 #: The blank between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMBT]|%|GB|PB|kW|MW|days?|h|min|s)(?:\W|$))")
 _NO_BREAK = "\xa0"
@@ -112,7 +113,10 @@ def prose(text: str, *, indent: int = 0, hanging: int | None = None, width: int 
 
 
 def fitted(text: str) -> str:
-    """Return a text whose lines keep to the width of the terminal: longer ones go on below where their words begin."""
+    """Return a text whose lines keep to the width of the terminal: longer ones go on below where their words begin.
+
+    Commands, alone or after `Next`, go on after a backslash, so that they can be copied with their end.
+    """
     width = line_width()
     lines = []
     for line in text.split("\n"):
@@ -123,7 +127,9 @@ def fitted(text: str) -> str:
         # Behind a label that is set apart by two blanks, the words begin after them.
         label = _LABEL.match(line)
         hanging = label.end() if label and label.end() <= width // 2 else start + _INDENT
-        lines += _wrapped(line[start:], width, " " * start, " " * hanging)
+        more = " \\" if _COMMAND.match(line) else ""
+        *before, last = _wrapped(line[start:], width - len(more), " " * start, " " * hanging)
+        lines += [*(part + more for part in before), last]
     return "\n".join(lines)
 
 
