@@ -352,7 +352,7 @@ def test_no_file_is_a_bug(tmp_path: Path) -> None:
 def test_efficiencies_are_those_that_the_shapes_show() -> None:
     """Multiplications made by the formula give back its three numbers, and fp8 its own share.
 
-    Efficiencies are told as shares of the fastest published multiplication.
+    Efficiencies are shares of the fastest published multiplication.
     """
     known = load().accelerators[MI300X]
     prior = load_calibration().of(generation=known.generation, stack=FSDP).tuning
@@ -378,7 +378,7 @@ def test_efficiencies_are_those_that_the_shapes_show() -> None:
 def test_attention_memory_and_links_become_numbers() -> None:
     """Attention counts at 2k to 8k in training; memory against the assumed share; links of a whole mesh only.
 
-    Attention is told as a share of the fastest kernel's, with what short sequences lose taken out.
+    The efficiency of attention is a share of the fastest kernel's, corrected for short sequences.
     """
     known = load().accelerators[MI300X]
     assert known.hbm_bytes_per_s is not None

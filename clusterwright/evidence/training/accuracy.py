@@ -119,9 +119,9 @@ others than they from one another: the tails beyond the ends are the widest, 8 %
 which publishers that are left out hold 80 %. With whole publishers left out of the residuals and of that choice, the
 error is 4.3 % in the median and 19.9 % at P90, 81 % of the peaks are inside the band that promises 80 % (85 % in the
 mean of publishers), one of 795 layouts that ran is refused (DeepSeek-V3 on 512 TPU v5p), and neither of two that ran
-out of memory; the Brier score is 0.066 (`python -m clusterwright.evidence.training.memory_bands RUNS.csv...`). Of the
-two, one leaves its recomputation open and fits with all of it, the other needs what its card has to within 1 %. P90
-is 1.32 times P10 in the median; as the shipped residuals have it:
+out of memory; the Brier score is 0.066 (`python -m clusterwright.evidence.training.memory_bands RUNS.csv...`). Of
+these two, one source does not state its recomputation, and the layout fits with full recomputation; the other is
+predicted within 1 % of the memory of its card. P90 is 1.32 times P10 in the median. The shipped residuals:
 
 {margins}
 

@@ -175,9 +175,9 @@ def load_calibration(path: Path | None = None) -> Calibration:
     """Return the calibration, read once per process and file.
 
     Args:
-        path: a file with the columns of `COLUMNS`, with the effects in `calibration_effects.csv` and the bands in
-            `calibration_bands.csv` beside it (the shipped bands where it has none), and the counts of sources likewise;
-            if None, those of the folder that CLUSTERWRIGHT_CALIBRATION names, else the shipped ones.
+        path: a file with the columns of `COLUMNS`. Effects, bands and counts of sources are read from its folder
+            (`calibration_effects.csv`, `calibration_bands.csv`, `calibration_sources.csv`), and the shipped bands and
+            counts where it has none. None for the folder that CLUSTERWRIGHT_CALIBRATION names, else the shipped one.
 
     Raises:
         ClusterwrightError: the file is missing, or a row names no number, or is given twice.

@@ -24,6 +24,7 @@ from clusterwright.sizing.columns import (
 from clusterwright.sizing.hardware import groups
 from clusterwright.sizing.model import compute, experts, layer_memory
 from clusterwright.sizing.records.job import StepTime
+from clusterwright.sizing.records.offload import WEIGHTS_FROM_STAGE
 from clusterwright.sizing.records.offload import exposed_s as exposed_by_offload_s
 from clusterwright.sizing.training import memory, stages
 from clusterwright.sizing.training.optimizer.optimizers import orthogonalisation_s
@@ -305,10 +306,10 @@ def data_parallel_s(
             traffic = traffic + groups.all_reduce_s(
                 device, tuning, size_bytes=shard, ranks=layouts.replicas, stride=stride * ranks
             )
-    if anywhere(stage >= 3):  # noqa: PLR2004 - ZeRO stage
+    if anywhere(stage >= WEIGHTS_FROM_STAGE):
         passes = GATHER_PASSES * count * layers * tuning.gathers_per_layer
         ring = groups.ring_latency_s(device, tuning, ranks=memory.shards(layouts), stride=layouts.tp)
-        traffic = traffic + np.where(stage >= 3, passes * ring, 0.0)  # noqa: PLR2004
+        traffic = traffic + np.where(stage >= WEIGHTS_FROM_STAGE, passes * ring, 0.0)
     window = micro_batch_s * np.where(stage >= 2, count, 1.0)  # noqa: PLR2004
     return exposed_s(traffic_s=traffic, window_s=window, overlap=tuning.data_overlap)
 
