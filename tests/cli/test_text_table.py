@@ -117,6 +117,8 @@ def test_a_command_can_be_copied_over_its_line_breaks(monkeypatch: pytest.Monkey
         shown = fitted(label + command)
         assert max(map(len, shown.splitlines())) <= 60
         assert shlex.split(shown.removeprefix("  Next ").replace("\\\n", "")) == shlex.split(command)
+    long = "clusterwright build small.yaml --set targets.aws.reservation=cr-0123456789abcdef0 -o out"
+    assert max(map(len, fitted("  Next         " + long).splitlines())) <= 60
     sentence = "  Check        assumed prices are old; clusterwright prices --help says how newer ones are fetched"
     assert len(fitted(sentence).splitlines()) == 2
     assert "\\" not in fitted(sentence)

@@ -124,11 +124,14 @@ def fitted(text: str) -> str:
             lines.append(line)
             continue
         start = len(line) - len(line.lstrip())
-        # Behind a label that is set apart by two blanks, the words begin after them.
-        label = _LABEL.match(line)
-        hanging = label.end() if label and label.end() <= width // 2 else start + _INDENT
         more = " \\" if _COMMAND.match(line) else ""
-        *before, last = _wrapped(line[start:], width - len(more), " " * start, " " * hanging)
+        room = width - len(more)
+        # Behind a label that is set apart by two blanks, the words begin after them, where the longest has room.
+        label = _LABEL.match(line)
+        longest = max(map(columns_of_text, line.split()))
+        beside = label is not None and label.end() <= width // 2 and label.end() + longest <= room
+        hanging = label.end() if label and beside else start + _INDENT
+        *before, last = _wrapped(line[start:], room, " " * start, " " * hanging)
         lines += [*(part + more for part in before), last]
     return "\n".join(lines)
 
