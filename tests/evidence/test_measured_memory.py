@@ -14,9 +14,11 @@ from clusterwright.catalog.load import load
 from clusterwright.evidence.training import measured_memory
 from clusterwright.evidence.training.measured_memory import MemoryPrediction, figures, fit_probability, predict
 from clusterwright.evidence.training.nodes import measured_nodes
+from clusterwright.evidence.training.predictions import columns_of, needed_bytes
 from clusterwright.evidence.training.runs import Run, read_measurements, read_runs
 from clusterwright.sizing.hardware.residuals import Residuals
 from clusterwright.sizing.hardware.training_software import software_of
+from clusterwright.sizing.training.practice import LEAN
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_memory.csv"
 BAND = Residuals(p10=-0.2, p50=0.05, p90=0.3, rows=10)
@@ -74,6 +76,22 @@ def test_what_ran_is_not_refused() -> None:
     assert found["oom"] == 1
     assert found["ran_refused"] == 0
     assert found["predicted"] == len(runs()) - 1
+
+
+def test_a_lean_recipe_of_a_software_is_no_less_lean_than_its_defaults() -> None:
+    """The lesser of what a software keeps by default and published runs come down to, in bytes and term by term."""
+    some = list(runs().values())
+    columns = columns_of(some)
+    practice = measured_memory.practice_of(columns, some)
+    lean = measured_memory.lean_under(practice)
+    usual, least, published = (needed_bytes(columns, practice=kept) for kept in (practice, lean, LEAN))
+    assert (np.asarray(least.total()) < np.asarray(usual.total())).all()
+    # Gradients that are made while activations are freed count as the one or the other.
+    for term in ("weights", "optimizer", "logits", "communication"):
+        bounded = np.minimum(getattr(usual, term), getattr(published, term))
+        assert (np.asarray(getattr(least, term)) <= bounded * (1 + 1e-9)).all(), term
+    assert (lean.logit_bytes < practice.logit_bytes).any()
+    assert not np.isnan(lean.logit_bytes).any()
 
 
 def test_rows_without_throughput_count_for_memory_alone(tmp_path: Path) -> None:

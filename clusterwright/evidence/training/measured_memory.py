@@ -26,7 +26,7 @@ from clusterwright.sizing.training.memory_margin import (
     load_residuals,
     software_class,
 )
-from clusterwright.sizing.training.practice import FRAGMENTATION, LEAN, Practice, practice_under
+from clusterwright.sizing.training.practice import FRAGMENTATION, FUSED_LOGIT_BYTES, LEAN, Practice, practice_under
 
 #: Share of activations that selective recomputation by operation keeps: every second multiplication's output, the
 #: attention's and the layer's input, 14.5 of 34 bytes per element of Llama 3 (torchtitan's policy).
@@ -78,7 +78,7 @@ def predict(runs: Sequence[Run], residuals: Bands | None = None) -> list[MemoryP
     practice = practice_of(columns, runs)
     counted = _counted_bytes(columns, runs, practice)[columns.first]
     choices = [_device_bytes(columns, runs, layouts, practice) for layouts in _shardings(columns)]
-    lean = [_device_bytes(columns, runs, layouts, LEAN) for layouts in _shardings(columns)]
+    lean = [_device_bytes(columns, runs, layouts, lean_under(practice)) for layouts in _shardings(columns)]
     least, leanest = (np.minimum.reduceat(np.minimum.reduce(found), columns.first) for found in (choices, lean))
     found = []
     for index, run in enumerate(runs):
@@ -113,6 +113,23 @@ def practice_of(columns: RunColumns, runs: Sequence[Run]) -> Practice:
         kept_share=np.where(by_operation, KEPT_BY_OPERATION, column("kept_share")),
         working_share=column("working_share"),
         gathered_share=column("gathered_share"),
+    )
+
+
+def lean_under(practice: Practice) -> Practice:
+    """Return the lesser of what a software keeps by default and what published runs come down to, value by value."""
+    return replace(
+        practice,
+        weight_bytes=np.minimum(practice.weight_bytes, LEAN.weight_bytes),
+        gradient_bytes=np.minimum(practice.gradient_bytes, LEAN.gradient_bytes),
+        optimizer_bytes=np.minimum(practice.optimizer_bytes, LEAN.optimizer_bytes),
+        kept_share=np.minimum(practice.kept_share, LEAN.kept_share),
+        working_share=np.minimum(practice.working_share, LEAN.working_share),
+        gathered_share=np.minimum(practice.gathered_share, LEAN.gathered_share),
+        # NaN, which is unknown software's, takes what a loss in place keeps.
+        logit_bytes=np.fmin(np.nan if practice.logit_bytes is None else practice.logit_bytes, FUSED_LOGIT_BYTES),
+        fused_loss=LEAN.fused_loss,
+        context_bytes=LEAN.context_bytes,
     )
 
 
