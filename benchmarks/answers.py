@@ -8,6 +8,9 @@ documents of this working tree to a folder, `--against` writes those of a commit
 A digest is of what must not move by itself. Files that machines read count whole, with decimals rounded to
 `DIGITS` significant ones, since processors differ in the last; of prose and drawings the numbers count, in their order;
 of a workbook the values of its cells. Versions of program, catalogue and nodes' software are left out.
+
+Against a commit whose plans are of schema 1, plans are compared by what both schemas have, at the places of schema 1
+(`tests/records/moved.csv`).
 """
 
 import argparse
@@ -21,14 +24,15 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from clusterwright.cli.planning import planned
 from clusterwright.explain.explanation import explanations
 from clusterwright.finance.finances import finances
-from clusterwright.interface.documents import comparison_document, ranking_document
+from clusterwright.interface.documents import ECONOMICS, comparison_document, ranking_document
 from clusterwright.outputs.deliverables import everything, report_files
 from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.document import dumps
@@ -38,6 +42,14 @@ from clusterwright.tco.chance.uncertainty import SEED
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "records"
 RECORDS = FOLDER / "records.csv"
+#: Keys of options and alternatives in plans of schema 1, and where they are in those of schema 2.
+MOVED = FOLDER / "moved.csv"
+#: What plans of one of the two schemas alone hold: the blueprint's section, or its terms resolved; and what a ranking
+#: was counted from.
+_ONE_SCHEMA = ("schema", "tco", "finance", "currency", "alternatives", "software")
+_OPTIONS = ("charges", "support", "surcharges")
+_HARDWARE = ("bill", "gpus_per_node", "goodput", "kept_goodput", "spot_goodput", "booked")
+_WAYS = ("candidate", "mix", "goodput")
 #: Blueprints of which every file of `build` is recorded, and those of which report and workbook are.
 BUILT = ("clouds", "gb200", "growth", "tpu")
 REPORTED = ("contracts",)
@@ -47,8 +59,12 @@ _PROSE = (".md", ".html", ".txt", ".svg", ".dot")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:[eE][+-]?\d+)?|-?\d+[eE][+-]?\d+")
 _CELL = re.compile(r"<c r=\"(\w+)\"[^>]*>(?:<f>.*?</f>)?<v>(.*?)</v>")
-#: Figures of an option that are recorded as they are, so that a difference has a size.
-_FIGURES = ("nodes", "gpus", "calendar_days", "calendar_days_high", "meets_goal", "run_usd", "npv_usd", "capex_usd")
+#: Figures of an option that are recorded as they are, so that a difference has a size, by the record that holds them.
+_FIGURES = {
+    "cluster": ("nodes", "gpus"),
+    "performance": ("calendar_days", "calendar_days_high", "meets_goal"),
+    "money": ("run_usd", "npv_usd", "capex_usd"),
+}
 
 
 def documents(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -56,7 +72,7 @@ def documents(path: Path) -> Iterator[tuple[str, bytes]]:
     made = planned(path, None)
     plan = made.plan
     yield "plan.json", dumps(plan).encode()
-    money = money_as_asked(plan, made.facts.book)
+    money = money_as_asked(plan)
     found = finances(plan, made.facts.book, draws=_DRAWS, seed=SEED, everything=True)
     comparison = comparison_document(plan) | {"ranking": ranking_document(plan, found)}
     yield "compare.json", json.dumps(comparison, indent=1, allow_nan=False).encode()
@@ -90,12 +106,69 @@ def records(path: Path) -> dict[str, str]:
     return result | {group: _sha("\n".join(several)) for group, several in digests.items()}
 
 
+def schema_1(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return what plans of schemas 1 and 2 both hold, with the keys of schema 1; ways and options by their keys."""
+    moved: dict[str, dict[str, str]] = {}
+    with MOVED.open(newline="") as file:
+        for row in csv.DictReader(file):
+            moved.setdefault(row["record"], {})[row["schema_2"]] = row["schema_1"]
+    if plan["schema"] == 1:
+        economics, quotes, options, ways = plan["economics"], plan["quotes"], plan["options"], plan["ranking"]
+        others = {entry["key"]: entry["option"] for entry in plan["other_options"] if entry["option"] is not None}
+    else:
+        economics, quotes = plan["economics"], plan["economics"]["quotes"]
+        options = [_flat(option, moved["option"]) for option in plan["options"]]
+        others = {
+            f"{option['target']}/{option['money']['term']}": _flat(option, moved["option"])
+            for option in plan["other_options"]
+        }
+        ways = [_flat(way, moved["alternative"]) | {"mixed": way["mix"] is not None} for way in plan["alternatives"]]
+    common = {name: value for name, value in plan.items() if name not in _ONE_SCHEMA}
+    return common | {
+        "options": {option["target"]: _common(option) for option in options},
+        "other_options": {key: _common(option) for key, option in others.items()},
+        "ranking": {way["key"]: _without(way, _WAYS) for way in ways if way["npv_usd"] is not None},
+        "economics": {name: economics[name] for name in ECONOMICS if name != "growth_factor"},
+        "quotes": quotes,
+    }
+
+
+def _common(option: dict[str, Any]) -> dict[str, Any]:
+    rows = [_without(row, _HARDWARE) for row in option["considered"]]
+    return _without(option, _OPTIONS) | {"considered": rows}
+
+
+def _without(record: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in names}
+
+
+def _flat(record: dict[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
+    """Return a record with its values at other places: dotted paths, by those where they are."""
+    flat: dict[str, Any] = {}
+    for path, value in _leaves(record, "", places):
+        *parents, name = places.get(path, path.rpartition(".")[2]).split(".")
+        place = flat
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[name] = value
+    return flat
+
+
+def _leaves(record: Mapping[str, Any], above: str, places: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        path = above + name
+        if any(place.startswith(f"{path}.") for place in places):
+            yield from _leaves(value, f"{path}.", places)
+        else:
+            yield path, dict(value) if isinstance(value, dict) else value
+
+
 def _figures(plan: Mapping[str, object]) -> dict[str, str]:
     options = plan["options"]
     assert isinstance(options, list)  # noqa: S101 - the form of plan.json
     result = {"recommended": str(plan["recommended_key"]), "horizon": str(plan["recommended_horizon_key"])}
     for option in options:
-        shown = {name: option[name] for name in _FIGURES}
+        shown = {name: option[record][name] for record, names in _FIGURES.items() for name in names}
         result[f"option {option['target']}"] = " ".join(f"{name}={_short(value)}" for name, value in shown.items())
     return result
 
@@ -170,6 +243,9 @@ def _against(commit: str, paths: list[Path]) -> int:
                 subprocess.run(command, cwd=root, env=environment, check=True)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+        for plan in Path(place).glob("*/*/**/plan.json"):
+            # In one form and order: keys that moved are no difference.
+            plan.write_text(json.dumps(schema_1(json.loads(plan.read_bytes())), indent=1, sort_keys=True))
         return subprocess.run(["diff", "-r", "-u", "before", "after"], cwd=place, check=False).returncode
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import clusterwright as cw
-from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,21 +112,21 @@ def _predicted(row: Mapping[str, str], overrides: Sequence[str]) -> Prediction:
     if not isinstance(plan, TrainingPlan) or not isinstance(option, TrainingOption):
         raise TypeError(f"{row['id']} is no training run")
     work = plan.workload
-    share = option.goodput if row["counted"] == "steps" else 1.0
+    share = option.performance.goodput if row["counted"] == "steps" else 1.0
     return Prediction(
         name=work.model_name,
-        hardware=f"{option.gpus:,} {option.accelerator_name}",
+        hardware=f"{option.cluster.gpus:,} {option.cluster.accelerator_name}",
         published_days=published_days(
             row["figure"],
             float(row["published"]),
             tokens=work.tokens,
             batch_tokens=work.global_batch_sequences * work.sequence_length,
-            gpus=option.gpus,
+            gpus=option.cluster.gpus,
         ),
-        days=option.calendar_days * share,
-        low=option.calendar_days_low * share,
-        high=option.calendar_days_high * share,
-        layout=layout_text(option.layout),
+        days=option.performance.calendar_days * share,
+        low=option.performance.calendar_days_low * share,
+        high=option.performance.calendar_days_high * share,
+        layout=layout_text(option.performance.layout),
     )
 
 

@@ -16,7 +16,7 @@ from openpyxl.workbook import Workbook
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances
-from clusterwright.plan.record import TrainingPlan
+from clusterwright.plan.training.record import TrainingPlan
 
 # Workers of pytest-xdist set the width of a terminal, to which commands would fit what they print.
 os.environ.pop("COLUMNS", None)

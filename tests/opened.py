@@ -15,8 +15,9 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.report import page, ranking
 from clusterwright.outputs.workbook import book as workbook
 from clusterwright.plan.alternatives.recount import ledger
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.money import USD, Currency, MoneyFormat
+from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
 

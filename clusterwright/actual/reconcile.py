@@ -118,7 +118,7 @@ def _of_option(
     months = sum(_calendar_months(span) for span in mine)
     planned_months = hours / plan.economics.hours_per_month
     own = [charge for charge in planned if charge.target == option.target]
-    keys = {charge.key for charge in own} | {line.line.sku for line in option.lines}
+    keys = {charge.key for charge in own} | {line.line.sku for line in option.money.lines}
     expected, units = _expected(
         own,
         horizon=plan.economics.horizon_months,
@@ -223,7 +223,7 @@ def _count(entry: _Sum, group: ChargeGroup, service: Service | None, option: Opt
     if factor is None:
         entry.unknown.append(f"billed in {group.unit or 'no unit'}, planned in {unit}")
         return
-    per = option.gpus_per_node if service is not None and service.per == "gpus" else 1
+    per = option.cluster.gpus_per_node if service is not None and service.per == "gpus" else 1
     entry.count(group.quantity * factor / per)
 
 

@@ -202,16 +202,17 @@ def compare_serving(
     Raises:
         InputError: nothing was answered, or nobody says how many replicas answered.
     """
+    performance = option.performance
     answered = replicas or measured.replicas
     if not answered:
         raise InputError("the results do not say how many replicas answered", help="add --replicas N")
     if not measured.completed:
         raise InputError("no request of the load test was answered", help="look at its errors, and run it again")
-    share = answered / option.replicas
-    rate = option.output_tokens_per_s
+    share = answered / performance.replicas
+    rate = performance.output_tokens_per_s
     figures = (
-        _compared("first_token", "s", option.first_token_s, measured.first_token_s, more_is_worse=True),
-        _compared("time_per_token", "s", option.time_per_token_s, measured.time_per_token_s, more_is_worse=True),
+        _compared("first_token", "s", performance.first_token_s, measured.first_token_s, more_is_worse=True),
+        _compared("time_per_token", "s", performance.time_per_token_s, measured.time_per_token_s, more_is_worse=True),
         _compared(
             "output_tokens_per_s",
             "tokens/s",
@@ -265,7 +266,7 @@ def _compared(name: str, unit: str, planned: Predicted, measured: float | None, 
 
 
 def _notes(plan: ServingPlan, option: ServingOption, measured: Measured, replicas: int) -> Iterator[str]:
-    wanted = option.peak_requests_per_s / option.replicas * replicas
+    wanted = option.performance.peak_requests_per_s / option.performance.replicas * replicas
     if measured.requests_per_s is None:
         yield f"the results do not say how many requests a second were asked; the plan's peak is {wanted:,.4g}"
     elif abs(measured.requests_per_s / wanted - 1) > _LOAD_OFF:
@@ -285,6 +286,7 @@ def calibration_row(plan: ServingPlan, option: ServingOption, comparison: Servin
 
     Requests in flight are those of Little's law, the rate of answers times how long one takes; empty cells are unknown.
     """
+    performance = option.performance
     work, measured, replicas = plan.workload, comparison.measured, comparison.replicas
     in_flight = None
     if measured.answers_per_s is not None and measured.mean_total_s is not None:
@@ -292,14 +294,14 @@ def calibration_row(plan: ServingPlan, option: ServingOption, comparison: Servin
     tokens = measured.output_tokens_per_s
     return {
         "model": work.model,
-        "hardware": option.accelerator,
+        "hardware": option.cluster.accelerator,
         "engine": work.framework,
         "weights": work.precision,
-        "n_chips": str(option.layout.gpus),
-        "tp": str(option.layout.tensor),
+        "n_chips": str(performance.layout.gpus),
+        "tp": str(performance.layout.tensor),
         "isl": _cell(measured.mean_input_tokens or work.input_tokens),
         "osl": _cell(measured.mean_output_tokens or work.output_tokens),
-        "concurrency_or_batch": _cell(max(in_flight or option.in_flight, 1.0)),
+        "concurrency_or_batch": _cell(max(in_flight or performance.in_flight, 1.0)),
         "output_tok_per_s_total": _cell(None if tokens is None else tokens / replicas),
         "tpot_p50_ms": _cell(measured.median_time_per_token_s, 1e3),
         "ttft_p50_ms": _cell(measured.median_first_token_s, 1e3),

@@ -2,15 +2,12 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, ValidationInfo
+from pydantic import BeforeValidator, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from clusterwright import units
 from clusterwright.errors import UnitError
-
-#: Validation context of what was written by the program: quantities are numbers in SI units already.
-IN_SI = {"quantities": "SI"}
 
 
 class QuantitySchema:
@@ -20,8 +17,6 @@ class QuantitySchema:
         self.kind = kind
 
     def __get_pydantic_json_schema__(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        if handler.mode == "serialization":
-            return {"type": "number"}
         text = {"type": "string", "pattern": units.pattern(self.kind), "examples": [self.kind.example]}
         return {"anyOf": [{"type": "number"}, text]} if "" in self.kind.factors else text
 
@@ -29,9 +24,7 @@ class QuantitySchema:
 def reader(kind: units.Kind) -> BeforeValidator:
     """Return what reads a quantity of a kind, or says why it is none."""
 
-    def read(value: Any, info: ValidationInfo) -> float:  # noqa: ANN401 - YAML holds anything
-        if info.context == IN_SI and isinstance(value, float):
-            return value
+    def read(value: Any) -> float:  # noqa: ANN401 - YAML holds anything
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise PydanticCustomError(
                 "quantity",

@@ -53,7 +53,7 @@ def plan(
         from clusterwright.plan.text.currency import money_as_asked
 
         with placing(made.blueprint):
-            money = money_as_asked(made.plan, made.facts.book)
+            money = money_as_asked(made.plan)
             print(fitted(plan_text(made.plan, path, set_values or (), details=details, money=money)))
         if simulate:
             from clusterwright.cli.render.serving import simulated_lines
@@ -125,7 +125,7 @@ def unpriced(plan: Plan) -> tuple[str, ...]:
     """Return what has no price where no way can be the answer for want of one; empty where one way is ranked."""
     if plan.ranked:
         return ()
-    return tuple(dict.fromkeys(entry.item for option in plan.options for entry in option.missing))
+    return tuple(dict.fromkeys(entry.item for option in plan.options for entry in option.money.missing))
 
 
 def compare(
@@ -162,7 +162,7 @@ def compare(
 
     made = planned(path, set_values, "all", quotes, rates)
     with placing(made.blueprint):
-        money = money_as_asked(made.plan, made.facts.book)
+        money = money_as_asked(made.plan)
         compared = made.compare(draws=DRAWS)
         result, found = made.plan, compared.finances
         if as_json:

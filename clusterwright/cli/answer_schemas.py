@@ -56,7 +56,13 @@ def _compare() -> Any:  # noqa: ANN401
     from clusterwright.plan.record import Option, Plan
 
     plan, option = get_type_hints(Plan), get_type_hints(Option)
-    entry = _model("ComparedOption", {name: option[name] for name in (*COMPARED, "basis")}, versioned=False)
+    records = {name: get_type_hints(option[name]) for name in COMPARED}
+    entry = _model(
+        "ComparedOption",
+        {"target": option["target"], "basis": records["money"]["basis"]}
+        | {name: records[record][name] for record, names in COMPARED.items() for name in names},
+        versioned=False,
+    )
     told = {
         name: plan[name]
         for name in (

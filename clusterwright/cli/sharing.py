@@ -62,16 +62,16 @@ def report_files(made: SharedResult) -> "dict[str, File]":
         "sharing.json": folder.text(json.dumps(document(made.plan), indent=1, allow_nan=False)),
     }
     for name, result in made.alone.items():
-        money = money_as_asked(result.plan, result.facts.book)
+        money = money_as_asked(result.plan)
         written = files_of(result.plan, result.facts, money=money)
         files |= {f"{name}/{file}": content for file, content in written.items()}
     return files
 
 
 def _money(made: SharedResult) -> "MoneyFormat":
-    from clusterwright.plan.text.currency import money_of_all, report_currency
+    from clusterwright.plan.text.currency import money_of_all
 
-    return money_of_all(report_currency(result.plan, made.facts.book) for result in made.alone.values())
+    return money_of_all(result.plan.currency for result in made.alone.values())
 
 
 def exit_code(made: SharedResult) -> int:

@@ -71,7 +71,8 @@ def sweep(
 
 def _money(space: Space, as_of: Sequence[str]) -> "MoneyFormat":
     """Return how money is written: in the currency of the blueprints, each with the rate of its day of prices."""
-    from clusterwright.plan.text.currency import currency_of, money_of_all
+    from clusterwright.plan.currency import currency_of
+    from clusterwright.plan.text.currency import money_of_all
 
     book = facts(reach).book
     return money_of_all(

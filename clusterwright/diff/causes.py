@@ -150,11 +150,11 @@ def _effects(before: Plan, after: Plan) -> tuple[Effect, ...]:
 def _effect(before: Option, after: Option) -> Effect:
     return Effect(
         target=before.target,
-        nodes=after.nodes - before.nodes,
-        calendar_days=after.calendar_days - before.calendar_days,
-        run_usd=_less(after.run_usd, before.run_usd),
-        horizon_usd=_less(after.horizon_usd, before.horizon_usd),
-        npv_usd=_less(after.npv_usd, before.npv_usd),
+        nodes=after.cluster.nodes - before.cluster.nodes,
+        calendar_days=after.performance.calendar_days - before.performance.calendar_days,
+        run_usd=_less(after.money.run_usd, before.money.run_usd),
+        horizon_usd=_less(after.money.horizon_usd, before.money.horizon_usd),
+        npv_usd=_less(after.money.npv_usd, before.money.npv_usd),
     )
 
 

@@ -1,44 +1,38 @@
 """What changed between two plans, in nodes, days, dollars and breakeven, and which inputs and lines it came from."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 from clusterwright.plan.record import Option, Plan
 from clusterwright.pricing.quoted import QuotedPrice
 
-#: Figures of an option that are compared, as (field, unit): those before what its kind adds (`own_figures`), and after.
-_SIZE = (("instance", ""), ("term", ""), ("nodes", ""), ("gpus", ""), ("calendar_days", "days"))
+#: Figures of an option that are compared, as (record, field, unit): those before what its kind adds, and after.
+_SIZE = (
+    ("cluster", "instance", ""),
+    ("money", "term", ""),
+    ("cluster", "nodes", ""),
+    ("cluster", "gpus", ""),
+    ("performance", "calendar_days", "days"),
+)
 _COST = (
-    ("goodput", "share"),
-    ("busy_fraction", "share"),
-    ("run_usd", "USD"),
-    ("run_share_usd", "USD"),
-    ("capex_usd", "USD"),
-    ("horizon_usd", "USD"),
-    ("npv_usd", "USD"),
-    ("usd_per_gpu_hour", "USD"),
-    ("priced_share", "share"),
+    ("performance", "goodput", "share"),
+    ("money", "busy_fraction", "share"),
+    ("money", "run_usd", "USD"),
+    ("money", "run_share_usd", "USD"),
+    ("money", "capex_usd", "USD"),
+    ("money", "horizon_usd", "USD"),
+    ("money", "npv_usd", "USD"),
+    ("money", "usd_per_gpu_hour", "USD"),
+    ("money", "priced_share", "share"),
 )
-_INPUTS = ("workload", "goals", "economics")
+_INPUTS = ("workload", "goals", "finance")
+#: Of what money is counted with, what is compared in other groups.
+_ELSEWHERE = ("as_of", "given", "quotes")
+#: What a provider charges beside the bill, and what mixes are made of.
+_BESIDE = ("charges", "support", "surcharges")
+_OF_MIXES = ("nodes", "deposit", "delivery_months", "most_work", "utilisation", "financing")
 _VERSIONS = ("clusterwright", "catalogue", "as_of", "recommended_key", "recommended_horizon_key")
-#: Keys of the blueprint's section tco whose values are times, in seconds.
-TIMES = frozenset(
-    (
-        "age",
-        "block",
-        "building_life",
-        "delivery",
-        "length",
-        "life",
-        "refresh",
-        "step_every",
-        "term",
-        "warranty",
-        "wind_down",
-    )
-)
-_MONTH_S = 730 * 3600.0
 #: Differences below this share of the value are the rounding of floats.
 _SAME = 1e-9
 
@@ -139,8 +133,23 @@ def _inputs(plan: Plan) -> dict[str, Value]:
     found: dict[str, Value] = {name: getattr(plan, name) for name in _VERSIONS}
     for name in _INPUTS:
         found |= dict(_flat(asdict(getattr(plan, name)), name))
-    found |= dict(_in_months(_flat(plan.tco.model_dump(mode="json"), "tco")))
+    # Values that are given are among the assumptions; quotes are known by their part.
+    economics = {name: value for name, value in asdict(plan.economics).items() if name not in _ELSEWHERE}
+    found |= dict(_flat(economics, "economics"))
+    for option in plan.options:
+        found |= dict(_flat({name: _record(getattr(option.money, name)) for name in _BESIDE}, option.target))
+    for way in plan.alternatives:
+        if way.candidate is not None and way.candidate.contract is not None:
+            found |= dict(_flat({"contract": asdict(way.candidate.contract), "rates": way.candidate.rates}, way.key))
+        if way.mix is not None:
+            found |= dict(_flat({name: _record(getattr(way.mix, name)) for name in _OF_MIXES}, way.key))
     return found | {_quote_key(quote): quote.usd for quote in plan.quotes}
+
+
+def _record(value: Any) -> Any:  # noqa: ANN401 - a record, several, or one value
+    if isinstance(value, tuple):
+        return [_record(entry) for entry in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _quote_key(quote: QuotedPrice) -> str:
@@ -148,16 +157,7 @@ def _quote_key(quote: QuotedPrice) -> str:
 
 
 def _work(plan: Plan) -> dict[str, Value]:
-    return {"runs_in_horizon": plan.options[0].runs_in_horizon}
-
-
-def _in_months(inputs: Iterator[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
-    """Return inputs with times, which the blueprint holds in seconds, in months of 730 hours; their names say so."""
-    for name, value in inputs:
-        if name.rpartition(".")[2] not in TIMES or isinstance(value, str):
-            yield name, value
-        else:
-            yield f"{name}_months", None if value is None else value / _MONTH_S
+    return {"runs_in_horizon": plan.options[0].money.runs_in_horizon}
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, Value]]:  # noqa: ANN401 - nested records
@@ -188,10 +188,11 @@ def _changes(before: Mapping[str, Value], after: Mapping[str, Value], unit: str 
 
 
 def _target(name: str, before: Option | None, after: Option | None) -> TargetChange | None:
-    units = {name: unit for option in (before, after) for name, unit in _compared(option)}
+    mine, theirs = ({name: (unit, value) for name, unit, value in _figures(option)} for option in (before, after))
+    units = {name: unit for name, (unit, _) in (mine | theirs).items()}
     figures = tuple(
         Change(name=change.name, unit=units[change.name], before=change.before, after=change.after)
-        for change in _changes(_figures(before), _figures(after))
+        for change in _changes(_values(mine), _values(theirs))
     )
     categories = sorted(
         _changes(_categories(before), _categories(after), "USD"),
@@ -213,21 +214,26 @@ def _target(name: str, before: Option | None, after: Option | None) -> TargetCha
     )
 
 
-def _figures(option: Option | None) -> dict[str, Value]:
-    return {name: getattr(option, name) for name, _ in _compared(option)}
+def _figures(option: Option | None) -> Iterator[tuple[str, str, Value]]:
+    """Yield the name, unit and value of what options are compared by."""
+    if option is None:
+        return
+    yield from ((name, unit, getattr(getattr(option, record), name)) for record, name, unit in _SIZE)
+    yield from ((figure.name, figure.unit, figure.value) for figure in option.own_figures)
+    yield from ((name, unit, getattr(getattr(option, record), name)) for record, name, unit in _COST)
 
 
-def _compared(option: Option | None) -> tuple[tuple[str, str], ...]:
-    return () if option is None else (*_SIZE, *option.own_figures, *_COST)
+def _values(figures: Mapping[str, tuple[str, Value]]) -> dict[str, Value]:
+    return {name: value for name, (_, value) in figures.items()}
 
 
 def _categories(option: Option | None) -> dict[str, Value]:
-    return {} if option is None else {entry.category: entry.usd for entry in option.horizon_breakdown}
+    return {} if option is None else {entry.category: entry.usd for entry in option.money.horizon_breakdown}
 
 
 def _quantities(option: Option | None) -> dict[str, Value]:
     found: dict[str, Value] = {}
-    for priced in option.lines if option is not None else ():
+    for priced in option.money.lines if option is not None else ():
         name = f"quantity of {priced.line.sku}"
         found[name] = float(found.get(name) or 0.0) + priced.line.quantity
     return found
@@ -235,7 +241,7 @@ def _quantities(option: Option | None) -> dict[str, Value]:
 
 def _prices(option: Option | None) -> dict[str, Value]:
     """Return the unit prices of a bill by part."""
-    return {} if option is None else {f"price of {priced.line.sku}": priced.unit_usd for priced in option.lines}
+    return {} if option is None else {f"price of {priced.line.sku}": priced.unit_usd for priced in option.money.lines}
 
 
 def _common(before: dict[str, Value], after: dict[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:

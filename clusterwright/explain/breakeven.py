@@ -19,7 +19,7 @@ def breakeven_numbers(plan: Plan, option: Option, counted: Ledger, money: MoneyF
     The first is called `breakeven`, the others `breakeven/` and the rented target.
     """
     pairs = [entry for entry in plan.breakevens if option.target in (entry.owned_key, entry.rented_key)]
-    rents = {entry.target: entry.horizon_usd for entry in plan.options if entry.horizon_usd is not None}
+    rents = {entry.target: entry.money.horizon_usd for entry in plan.options if entry.money.horizon_usd is not None}
     pairs.sort(key=lambda entry: (rents.get(entry.rented_key, float("inf")), entry.rented_key))
     paid: dict[str, dict[float, float]] = {}
     for point in counted.cumulative() if pairs else ():

@@ -2,7 +2,7 @@
 
 from clusterwright import units
 from clusterwright.explain.records import Explanation, Input
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.feeding.loading import Preparation, late_s, prepared_ahead_s
 from clusterwright.units import percent
 
@@ -25,7 +25,8 @@ def _seconds(value: float | None) -> str:
 
 
 def _waiting(plan: TrainingPlan, option: TrainingOption) -> Explanation:
-    feed, step = option.data, option.step
+    performance = option.performance
+    feed, step = performance.data, performance.step
     without = step.total_s - step.data_loading_s
     parts = Preparation(workers_s=feed.workers_s, node_s=feed.node_s or 0.0, shared_s=feed.shared_s or 0.0)
     ahead = feed.workers > 0 and feed.prefetch_batches > 0
@@ -36,7 +37,7 @@ def _waiting(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     if ahead:
         late = late_s.record(prepare_s=prepare, step_s=without, pause_s=feed.pause_s, ready_s=ready)
         rule, line = late.rule, f"{late.filled} = {late.result:.5f} s"
-    share = f"{plan.workload.global_batch_sequences:,} samples / {option.layout.dp:,} ranks"
+    share = f"{plan.workload.global_batch_sequences:,} samples / {performance.layout.dp:,} ranks"
     return Explanation(
         number="data_loading",
         title="time of a step in which training waits for data",
@@ -75,8 +76,9 @@ def _waiting(plan: TrainingPlan, option: TrainingOption) -> Explanation:
 
 
 def _reading(plan: TrainingPlan, option: TrainingOption) -> Explanation:
-    feed, work = option.data, plan.workload
-    copies = feed.loading_ranks / option.layout.dp
+    performance = option.performance
+    feed, work = performance.data, plan.workload
+    copies = feed.loading_ranks / performance.layout.dp
     amount = f"{work.global_batch_sequences:,} × {work.sequence_length:,} × {feed.bytes_per_token:.6g} × {copies:.0f}"
     where = "local drives" if feed.staged else "shared storage"
     return Explanation(
@@ -85,7 +87,7 @@ def _reading(plan: TrainingPlan, option: TrainingOption) -> Explanation:
         value=f"{_rate(feed.read_bytes_per_s)}, {_rate(feed.read_bytes_per_s_per_node)} by the busiest node",
         equation=(
             "samples of a step × tokens × bytes × ranks that read each / step time / 1000000000 bytes of a GB",
-            f"{amount} / {option.step.total_s:.5f} / 1000000000 = {feed.read_bytes_per_s / 1e9:.9f} GB",
+            f"{amount} / {performance.step.total_s:.5f} / 1000000000 = {feed.read_bytes_per_s / 1e9:.9f} GB",
         ),
         inputs=(
             Input(
@@ -108,14 +110,14 @@ def _reading(plan: TrainingPlan, option: TrainingOption) -> Explanation:
                 value=f"{units.text(feed.prefetch_bytes_per_node, units.BYTES)} of a node's memory",
                 source=_SIZING,
             ),
-            Input(name="step time", value=f"{option.step.total_s:.5f} s", source="explain step_time"),
+            Input(name="step time", value=f"{performance.step.total_s:.5f} s", source="explain step_time"),
         ),
         sources=("Megatron-LM: get_batch of its pretraining scripts",),
     )
 
 
 def _bandwidth(option: TrainingOption) -> Explanation:
-    need = option.storage
+    need = option.design.storage
     restart, data = need.restart_read_bytes_per_s, need.data_read_bytes_per_s
     rule = "the larger of reading a checkpoint in the time planned and of reading training data while training"
     numbers = f"max({restart / 1e9:.4f}, {data / 1e9:.4f})"
@@ -141,7 +143,7 @@ def _bandwidth(option: TrainingOption) -> Explanation:
 
 
 def _starting(option: TrainingOption) -> Explanation:
-    feed = option.data
+    feed = option.performance.data
     late = feed.startup_s - feed.staging_s
     return Explanation(
         number="startup",

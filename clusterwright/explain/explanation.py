@@ -20,9 +20,10 @@ from clusterwright.facility.storage.boxes import BoxRule
 from clusterwright.facility.storage.demand import StorageDemand
 from clusterwright.facility.storage.design import StorageDesign
 from clusterwright.plan.finetuning.record import finetuning_option, finetuning_plan
-from clusterwright.plan.record import Option, Plan, training_option, training_plan
+from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_option, serving_plan
 from clusterwright.plan.text.money import MoneyFormat
+from clusterwright.plan.training.record import training_option, training_plan
 from clusterwright.tco.ledger.engine import Ledger
 
 _PROGRAM = "clusterwright/facility/storage/design.py"
@@ -31,9 +32,9 @@ _FIELDS = {"capacity": "capacity_bytes", "read": "read_bytes_per_s", "write": "w
 
 def storage_numbers(option: Option) -> tuple[Explanation, ...]:
     """Return how the storage boxes of a cluster on premises are counted; nothing for clouds."""
-    if option.facility is None:
+    if option.design.facility is None:
         return ()
-    storage = option.facility.inventory.storage
+    storage = option.design.facility.inventory.storage
     boxes = (f"{storage.data_boxes}",) if storage.front is None else (f"{storage.data_boxes}", f"{storage.front_boxes}")
     return (
         Explanation(

@@ -2,7 +2,7 @@
 
 from clusterwright import units
 from clusterwright.explain.records import Explanation, Input
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.reliability.goodput import productive_fraction
 from clusterwright.units import percent
 
@@ -17,7 +17,7 @@ def failure_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explana
 
 
 def _goodput(option: TrainingOption) -> Explanation:
-    entry = option.failures
+    entry = option.performance.failures
     between = entry.mean_time_between_interruptions_s
     frequent = productive_fraction.record(
         write_s=entry.checkpoint_write_s,
@@ -40,7 +40,7 @@ def _goodput(option: TrainingOption) -> Explanation:
     return Explanation(
         number="goodput",
         title="productive share of calendar time",
-        value=f"{option.goodput:.4f}",
+        value=f"{option.performance.goodput:.4f}",
         equation=(f"{frequent.rule} / (1 + wait / between)", f"{numbers} = {result:.6f}"),
         inputs=(
             *(
@@ -69,7 +69,7 @@ def _goodput(option: TrainingOption) -> Explanation:
 
 
 def _spares(option: TrainingOption) -> tuple[Input, ...]:
-    entry, found = option.failures, []
+    entry, found = option.performance.failures, []
     if entry.flush_s is not None:
         found.append(
             Input(
@@ -110,7 +110,7 @@ def _spares(option: TrainingOption) -> tuple[Input, ...]:
 
 
 def _checkpoint(plan: TrainingPlan, option: TrainingOption) -> Explanation:
-    entry = option.failures
+    entry = option.performance.failures
     write, interval = entry.checkpoint_write_s, entry.checkpoint_interval_s
     between = entry.mean_time_between_interruptions_s / entry.recovered_share
     per_parameter = entry.checkpoint_bytes / plan.workload.parameters
@@ -146,7 +146,7 @@ def _checkpoint(plan: TrainingPlan, option: TrainingOption) -> Explanation:
             Input(name="lag", value=f"{entry.checkpoint_lag_s:.2f} s", source="until it can be restored; as above"),
             Input(
                 name="write bandwidth",
-                value=units.text(option.storage.write_bytes_per_s, units.BANDWIDTH),
+                value=units.text(option.design.storage.write_bytes_per_s, units.BANDWIDTH),
                 source="clusterwright/sizing/reliability/checkpoints.py, by strategy",
             ),
             Input(
@@ -166,10 +166,10 @@ def _checkpoint(plan: TrainingPlan, option: TrainingOption) -> Explanation:
 
 
 def _retention(option: TrainingOption) -> Explanation:
-    storage, size = option.storage, option.failures.checkpoint_bytes
+    storage, size = option.design.storage, option.performance.failures.checkpoint_bytes
     kept = f"{storage.checkpoint_bytes_kept / 1e9:,.2f}"
     numbers = f"({storage.checkpoints_kept} + {storage.milestones}) × {size / 1e9:,.4f}"
-    if option.failures.strategy == "incremental":
+    if option.performance.failures.strategy == "incremental":
         numbers = kept
     return Explanation(
         number="checkpoints_kept",

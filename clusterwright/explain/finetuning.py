@@ -80,8 +80,9 @@ def _trained(plan: FinetuningPlan) -> Explanation:
 
 
 def _memory(option: FinetuningOption) -> Explanation:
-    terms = [(name, getattr(option.memory, field)) for name, field in MEMORY_TERMS]
-    held = option.memory_bytes
+    performance = option.performance
+    terms = [(name, getattr(performance.memory, field)) for name, field in MEMORY_TERMS]
+    held = performance.memory_bytes
     return Explanation(
         number="memory_bytes",
         title="memory of one accelerator at the peak of a step",
@@ -95,25 +96,30 @@ def _memory(option: FinetuningOption) -> Explanation:
             _input("layout", layout_text(option), "searched, or workload.parallelism"),
             _input("band", f"{held.low / 1e9:.2f} to {held.high / 1e9:.2f} GB, P10 to P90", _BANDS),
         ),
-        sources=("clusterwright/sizing/finetuning/memory.py", option.level_text),
+        sources=("clusterwright/sizing/finetuning/memory.py", performance.level_text),
     )
 
 
 def _fit(option: FinetuningOption) -> Explanation:
-    held = option.memory_bytes
+    performance, cluster = option.performance, option.cluster
+    held = performance.memory_bytes
     return Explanation(
         number="fit_probability",
         title="probability that the run fits into memory",
-        value=probability_text(option.fit_probability),
+        value=probability_text(performance.fit_probability),
         equation=(
             "normal distribution of ln(measured / predicted) with the band's P90 (or P10 where less than half)",
             (
-                f"ln({option.hbm_bytes_per_gpu / 1e9:.2f} / {held.value / 1e9:.2f}) / (ln({held.high / 1e9:.2f} / "
-                f"{held.value / 1e9:.2f}) / 1.2816): {option.fit_probability:.4f}"
+                f"ln({cluster.hbm_bytes_per_gpu / 1e9:.2f} / {held.value / 1e9:.2f}) / (ln({held.high / 1e9:.2f} / "
+                f"{held.value / 1e9:.2f}) / 1.2816): {performance.fit_probability:.4f}"
             ),
         ),
         inputs=(
-            _input("memory of the accelerator", f"{option.hbm_bytes_per_gpu / 1e9:.2f} GB", f"facts {option.instance}"),
+            _input(
+                "memory of the accelerator",
+                f"{cluster.hbm_bytes_per_gpu / 1e9:.2f} GB",
+                f"facts {cluster.instance}",
+            ),
             _input("predicted", f"{held.value / 1e9:.2f} GB", "explain memory_bytes"),
         ),
         sources=(_BANDS,),
@@ -121,14 +127,15 @@ def _fit(option: FinetuningOption) -> Explanation:
 
 
 def _rate(option: FinetuningOption) -> Explanation:
-    rate, step = option.tokens_per_s, option.step
+    performance = option.performance
+    rate, step = performance.tokens_per_s, performance.step
     return Explanation(
         number="tokens_per_s",
         title="tokens per second of all accelerators",
         value=f"{rate.value:,.0f} ({rate.low:,.0f} to {rate.high:,.0f})",
         equation=(
             "accelerators / seconds of a token on one of them; parts as shares of a step",
-            f"{option.layout.gpus:,} × {option.tokens_per_s_per_gpu:,.1f} = {rate.value:,.0f} tokens/s",
+            f"{performance.layout.gpus:,} × {performance.tokens_per_s_per_gpu:,.1f} = {rate.value:,.0f} tokens/s",
         ),
         inputs=(
             *(
@@ -138,22 +145,28 @@ def _rate(option: FinetuningOption) -> Explanation:
             ),
             _input("band", f"{rate.low:,.0f} to {rate.high:,.0f}, P10 to P90", _BANDS),
         ),
-        sources=("clusterwright/sizing/finetuning/throughput.py: token_time", option.level_text),
+        sources=("clusterwright/sizing/finetuning/throughput.py: token_time", performance.level_text),
     )
 
 
 def _days(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
-    hours = option.calendar_days * 24
+    performance = option.performance
+    hours = performance.calendar_days * 24
     recorded = run_days.record(
-        steps=option.steps, step_s=option.step_s, productive=option.goodput, startup_s=option.start_s
+        steps=performance.steps,
+        step_s=performance.step_s,
+        productive=performance.goodput,
+        startup_s=performance.start_s,
     )
     return explained(
         recorded,
         number="calendar_days",
         title="time of a run",
-        value=f"{hours:.2f} hours ({option.calendar_days_low * 24:.2f} to {option.calendar_days_high * 24:.2f})",
+        value=(
+            f"{hours:.2f} hours ({performance.calendar_days_low * 24:.2f} to {performance.calendar_days_high * 24:.2f})"
+        ),
         result="{:.5f} days",
-        held=option.calendar_days,
+        held=performance.calendar_days,
         origins={
             "steps": f"{step_text(option)}: sequences / workload.global_batch, rounded up",
             "step_s": "tokens of an update / explain tokens_per_s",
@@ -164,26 +177,27 @@ def _days(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
             _input("tokens of a run", f"{plan.workload.tokens:,.0f}", "workload.data"),
             _input("high end", f"{percent(plan.goals.confidence)} confidence", "goals.confidence; " + _BANDS),
         ),
-        sources=(option.level_text,),
+        sources=(performance.level_text,),
     )
 
 
 def _nodes(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
+    cluster, performance = option.cluster, option.performance
     goal = plan.goals.finish_within_days
     return Explanation(
         number="nodes",
         title="nodes of the run",
-        value=f"{option.nodes:,} × {option.instance}",
+        value=f"{cluster.nodes:,} × {cluster.instance}",
         equation=(
             "of the numbers of nodes on which the run fits and its batch divides, the cheapest that meets the goal",
             layout_text(option),
         ),
         inputs=(
             _input("goal", "none" if goal is None else f"{goal * 24:g} hours", "goals.finish_within"),
-            _input("idle accelerators", str(option.idle_gpus), "whole nodes are paid for"),
+            _input("idle accelerators", str(performance.idle_gpus), "whole nodes are paid for"),
             *(
                 _input(f"{point.nodes} nodes", f"{point.calendar_days_high * 24:.2f} hours at most", "searched")
-                for point in option.front
+                for point in performance.front
             ),
         ),
         sources=("clusterwright/sizing/finetuning/search.py; clusterwright/plan/decide.py",),
@@ -191,43 +205,44 @@ def _nodes(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
 
 
 def _checkpoint(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
-    work, size = plan.workload, option.failures.checkpoint_bytes
+    performance = option.performance
+    work, size = plan.workload, performance.failures.checkpoint_bytes
     each = size / work.trained_parameters
     return Explanation(
         number="checkpoint",
         title="bytes of a checkpoint, and what a run leaves",
-        value=f"{bytes_text(size)}; a run leaves {bytes_text(option.result_bytes)}",
+        value=f"{bytes_text(size)}; a run leaves {bytes_text(performance.result_bytes)}",
         equation=(
             "trained weights × bytes of a weight and its moments in the file",
             (
                 f"{count_text(work.trained_parameters)} × {each:g} bytes = {bytes_text(size)}; result × 2 bytes = "
-                f"{bytes_text(option.result_bytes)}; merged into the model {bytes_text(option.merged_bytes)}"
+                f"{bytes_text(performance.result_bytes)}; merged into the model {bytes_text(performance.merged_bytes)}"
             ),
         ),
         inputs=(
             _input("trained weights", f"{work.trained_parameters:,.0f}", "explain trained_parameters"),
-            _input("kept", str(option.storage.checkpoints_kept), "reliability.checkpoint.keep"),
+            _input("kept", str(option.design.storage.checkpoints_kept), "reliability.checkpoint.keep"),
         ),
         sources=("clusterwright/plan/finetuning/job.py",),
     )
 
 
 def _month(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> tuple[Explanation, ...]:
-    if option.month_usd is None or option.horizon_usd is None:
+    if option.money.month_usd is None or option.money.horizon_usd is None:
         return ()
     months = plan.economics.horizon_months
     return (
         Explanation(
             number="month_usd",
             title="cost of a month of runs, mean of the horizon",
-            value=exact(option.month_usd, money),
+            value=exact(option.money.month_usd, money),
             equation=(
                 "cost of the horizon / its months",
-                f"{exact(option.horizon_usd, money)} / {months:g} = {exact(option.month_usd, money)}",
+                f"{exact(option.money.horizon_usd, money)} / {months:g} = {exact(option.money.month_usd, money)}",
             ),
             inputs=(
-                _input("runs of the horizon", f"{option.runs_in_horizon:,.6g}", "economics"),
-                _input("cost of the horizon", exact(option.horizon_usd, money), "explain horizon_usd"),
+                _input("runs of the horizon", f"{option.money.runs_in_horizon:,.6g}", "economics"),
+                _input("cost of the horizon", exact(option.money.horizon_usd, money), "explain horizon_usd"),
             ),
             sources=("clusterwright docs money",),
         ),

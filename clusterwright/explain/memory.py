@@ -1,8 +1,8 @@
 """Explanations of what memory is taken by: what tensors and the allocator hold, and what an optimizer keeps."""
 
 from clusterwright.explain.records import Explanation, Input, total
-from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import probability_text
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.training import memory_margin
 from clusterwright.sizing.training.optimizer import optimizers
@@ -17,7 +17,11 @@ _OPTIMIZERS = "clusterwright/sizing/training/optimizer/optimizers.py"
 
 def memory_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of memory beyond its sum."""
-    fits = () if option.fit_probability is None else (_usable(plan, option, option.fit_probability),)
+    fits = (
+        ()
+        if option.performance.fit_probability is None
+        else (_usable(plan, option, option.performance.fit_probability),)
+    )
     return (_allocated(option), _reserved(option), *fits, _optimizer(plan))
 
 
@@ -26,16 +30,17 @@ def _gigabytes(size: float) -> str:
 
 
 def _allocated(option: TrainingOption) -> Explanation:
-    memory = option.memory_bytes_per_gpu
+    performance = option.performance
+    memory = performance.memory_bytes_per_gpu
     names = ("weights", "gradients", "optimizer", "activations", "logits", "communication")
     terms = tuple(Input(name=name, value=_gigabytes(getattr(memory, name)), source="explain memory") for name in names)
     return Explanation(
         number="memory_allocated",
         title="memory that tensors take on the fullest GPU",
-        value=_gigabytes(option.memory_allocated_bytes_per_gpu),
+        value=_gigabytes(performance.memory_allocated_bytes_per_gpu),
         equation=(
             " + ".join(names),
-            total(tuple(term.value for term in terms), _gigabytes(option.memory_allocated_bytes_per_gpu)),
+            total(tuple(term.value for term in terms), _gigabytes(performance.memory_allocated_bytes_per_gpu)),
         ),
         inputs=terms,
         sources=("torch.cuda.max_memory_allocated counts the same",),
@@ -43,8 +48,12 @@ def _allocated(option: TrainingOption) -> Explanation:
 
 
 def _reserved(option: TrainingOption) -> Explanation:
-    memory = option.memory_bytes_per_gpu
-    allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
+    performance = option.performance
+    memory = performance.memory_bytes_per_gpu
+    allocated, reserved = (
+        performance.memory_allocated_bytes_per_gpu,
+        performance.memory_reserved_bytes_per_gpu,
+    )
     return Explanation(
         number="memory_reserved",
         title="memory that the allocator holds on the fullest GPU",
@@ -68,9 +77,10 @@ def _reserved(option: TrainingOption) -> Explanation:
 
 def _usable(plan: TrainingPlan, option: TrainingOption, probability: float) -> Explanation:
     """Explain what a layout may be predicted to take; the residuals are those of the installed version."""
-    held, margin = option.hbm_bytes_per_gpu, option.memory_margin
+    performance = option.performance
+    held, margin = option.cluster.hbm_bytes_per_gpu, performance.memory_margin
     band = memory_margin.residuals_for(plan.workload.framework, plan.workload.precision)
-    asked = "none" if option.memory_confidence is None else percent(option.memory_confidence, digits=None)
+    asked = "none" if performance.memory_confidence is None else percent(performance.memory_confidence, digits=None)
     quantiles = f"{band.p10:+.3f}, {band.p50:+.3f}, {band.p90:+.3f} of {band.rows} peaks"
     return Explanation(
         number="memory_margin",
@@ -81,11 +91,15 @@ def _usable(plan: TrainingPlan, option: TrainingOption, probability: float) -> E
             f"{_gigabytes(held)} / {margin:.5f} = {_gigabytes(held / margin)}",
         ),
         inputs=(
-            Input(name="memory of the accelerator", value=_gigabytes(held), source=f"facts {option.instance}"),
+            Input(name="memory of the accelerator", value=_gigabytes(held), source=f"facts {option.cluster.instance}"),
             Input(name="asked for", value=asked, source="goals.memory_confidence"),
             Input(name="exp(residual)", value=f"{margin:.5f}", source=_MARGIN),
             Input(name="P10, P50, P90 of ln(measured / predicted)", value=quantiles, source=_RESIDUALS),
-            Input(name="predicted", value=_gigabytes(option.memory_bytes_per_gpu.total), source="explain memory"),
+            Input(
+                name="predicted",
+                value=_gigabytes(performance.memory_bytes_per_gpu.total),
+                source="explain memory",
+            ),
             Input(name="fits with", value=probability_text(probability), source=f"{_MARGIN}: fit_probability"),
         ),
         sources=("clusterwright docs accuracy, memory",),

@@ -7,7 +7,7 @@ from clusterwright.formulas import Formula
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import amount_text
-from clusterwright.plan.work import reference_target, run_hours
+from clusterwright.plan.work import run_hours
 from clusterwright.tco.formulas.unit_cost import RunPart, cost_of_run, priced_share, usd_per_gpu_hour
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CashFlowRow, CategoryCost, PresentYear, PricedLine
@@ -21,7 +21,7 @@ def money_numbers(plan: Plan, option: Option, counted: Ledger, money: MoneyForma
     """Return the explanations of one target's totals; `counted` is the plan's cash flow."""
     rows: tuple[CashFlowRow, ...] = ()
     years: tuple[PresentYear, ...] = ()
-    if option.horizon_usd is not None or option.capex_usd is not None:
+    if option.money.horizon_usd is not None or option.money.capex_usd is not None:
         rows = counted.cash_flow_rows(option.target)
         years = counted.present_years(option.target)
     parts = counted.run_parts(option.target)
@@ -82,9 +82,13 @@ def _economics(plan: Plan) -> tuple[Input, ...]:
 
 
 def _runs(plan: Plan, option: Option) -> Explanation:
+    money = option.money
     economics, unit = plan.economics, plan.workload.unit
     if economics.runs is not None:
-        rule, numbers = "economics.runs of the blueprint", f"{economics.runs:.10g} = {option.runs_in_horizon:.10g}"
+        rule, numbers = (
+            "economics.runs of the blueprint",
+            f"{economics.runs:.10g} = {money.runs_in_horizon:.10g}",
+        )
         given = Input(name=unit.plural, value=f"{economics.runs:,.10g}", source="blueprint, economics.runs")
     else:
         rule = f"utilisation × horizon months × hours a month × growth / hours of the reference {unit.name}"
@@ -95,14 +99,14 @@ def _runs(plan: Plan, option: Option) -> Explanation:
             economics.growth_factor,
         )
         product = " × ".join(f"{factor:.10g}" for factor in factors)
-        numbers = f"{product} / {run_hours(plan):.4f} = {option.runs_in_horizon:.4f}"
+        numbers = f"{product} / {run_hours(plan):.4f} = {money.runs_in_horizon:.4f}"
         given = Input(
             name="utilisation", value=f"{economics.utilisation:.10g}", source="blueprint, economics.utilisation"
         )
     return _entry(
         "runs_in_horizon",
         f"{unit.plural} of this workload in the horizon, the same for every target",
-        value=amount_text(option.runs_in_horizon, unit),
+        value=amount_text(money.runs_in_horizon, unit),
         rule=rule,
         numbers=numbers,
         inputs=(
@@ -119,7 +123,7 @@ def _runs(plan: Plan, option: Option) -> Explanation:
             ),
             Input(
                 name=f"reference {unit.name}",
-                value=f"{run_hours(plan):,.4f} h on {reference_target(plan)}",
+                value=f"{run_hours(plan):,.4f} h on {plan.economics.reference_target}",
                 source="explain calendar_days of the slowest owned option, or of the slowest where none is owned",
             ),
         ),
@@ -128,24 +132,24 @@ def _runs(plan: Plan, option: Option) -> Explanation:
 
 def _run_number(option: Option) -> str:
     """Return the name in the plan of what a run costs: cash, or a share where the cluster is bought."""
-    return "run_usd" if option.facility is None else "run_share_usd"
+    return "run_usd" if option.design.facility is None else "run_share_usd"
 
 
 def _run(plan: Plan, option: Option, parts: tuple[RunPart, ...], money: MoneyFormat) -> Explanation:
     unit, economics = plan.workload.unit, plan.economics
-    hours = f"{option.calendar_days * 24:,.2f} h (explain calendar_days)"
+    hours = f"{option.performance.calendar_days * 24:,.2f} h (explain calendar_days)"
     horizon = f"{economics.horizon_months:g} months of {economics.hours_per_month:g} h"
-    held = option.run_cost_usd
+    held = option.money.run_cost_usd
     entry = Explanation(
         number=_run_number(option),
         title=f"cost of {unit.asked}"
-        if option.facility is None
+        if option.design.facility is None
         else f"share of {unit.each} in the cost of the horizon",
         value=money.text(held),
         equation=(cost_of_run.rule, _UNKNOWN),
         inputs=(
-            *_categories(option.run_breakdown, money),
-            *(() if option.facility is not None else (_line(line, money) for line in option.lines)),
+            *_categories(option.money.run_breakdown, money),
+            *(() if option.design.facility is not None else (_line(line, money) for line in option.money.lines)),
         ),
         sources=(cost_of_run.source,),
     )
@@ -180,11 +184,11 @@ def _line(line: PricedLine, money: MoneyFormat) -> Input:
 def _horizon(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
     return _entry(
         "horizon_usd",
-        f"cost of {option.runs_in_horizon:.1f} {plan.workload.unit.plural} over the horizon, after resale",
-        value=money.text(option.horizon_usd),
+        f"cost of {option.money.runs_in_horizon:.1f} {plan.workload.unit.plural} over the horizon, after resale",
+        value=money.text(option.money.horizon_usd),
         rule="sum of the monthly cash flow by category",
-        numbers=_sum(option.horizon_usd, [entry.usd for entry in option.horizon_breakdown], money),
-        inputs=(*_economics(plan), *_categories(option.horizon_breakdown, money)),
+        numbers=_sum(option.money.horizon_usd, [entry.usd for entry in option.money.horizon_breakdown], money),
+        inputs=(*_economics(plan), *_categories(option.money.horizon_breakdown, money)),
     )
 
 
@@ -199,15 +203,15 @@ def _capex(option: Option, rows: tuple[CashFlowRow, ...], money: MoneyFormat) ->
             value="unknown" if line.usd_per_period is None else f"{exact(line.usd_per_period, money)} {money.code}",
             source=f"{line.basis}, {line.price_date}; explain {line.line.sku}",
         )
-        for line in option.lines
+        for line in option.money.lines
         if line.line.charge == "once"
     )
     return _entry(
         "capex_usd",
         "cash paid at the start for what is bought",
-        value=money.text(option.capex_usd),
+        value=money.text(option.money.capex_usd),
         rule="sum of " + (", ".join(paid) or "nothing (0): all is rented"),
-        numbers=_sum(option.capex_usd, list(paid.values()), money),
+        numbers=_sum(option.money.capex_usd, list(paid.values()), money),
         inputs=(
             *(
                 Input(name=category, value=f"{exact(usd, money)} {money.code}", source="cash flow of month 0")
@@ -230,38 +234,42 @@ def _npv(plan: Plan, option: Option, years: tuple[PresentYear, ...], money: Mone
     return _entry(
         "npv_usd",
         "present value of the horizon's cash flow",
-        value=money.text(option.npv_usd),
+        value=money.text(option.money.npv_usd),
         rule="sum over months of cash / (1 + discount rate)^(month / 12)",
-        numbers=_sum(option.npv_usd, [entry.present_usd for entry in years], money),
+        numbers=_sum(option.money.npv_usd, [entry.present_usd for entry in years], money),
         inputs=(*_economics(plan), *shown),
     )
 
 
 def _per_gpu_hour(plan: Plan, option: Option, money: MoneyFormat) -> Explanation:
+    cluster = option.cluster
     unit = plan.workload.unit
-    hours = option.calendar_days * 24
-    run_usd, held = option.run_cost_usd, option.usd_per_gpu_hour
+    hours = option.performance.calendar_days * 24
+    run_usd, held = option.money.run_cost_usd, option.money.usd_per_gpu_hour
     title = f"cost of a GPU-hour of the {unit.name}"
     if run_usd is None or held is None:
         return _unknown("usd_per_gpu_hour", title, usd_per_gpu_hour)
     return explained(
-        usd_per_gpu_hour.record(run_usd=money.amount(run_usd), gpu_hours=option.gpus * hours),
+        usd_per_gpu_hour.record(run_usd=money.amount(run_usd), gpu_hours=cluster.gpus * hours),
         number="usd_per_gpu_hour",
         title=title,
         value=money.text(held),
         result="{:.4f} " + money.code,
         currency=money.code,
         held=money.amount(held),
-        origins={"run_usd": f"explain {_run_number(option)}", "gpu_hours": f"{option.gpus:,} GPUs × {hours:,.3f} h"},
+        origins={
+            "run_usd": f"explain {_run_number(option)}",
+            "gpu_hours": f"{cluster.gpus:,} GPUs × {hours:,.3f} h",
+        },
         more=(
-            Input(name="GPUs", value=f"{option.gpus:,}", source="explain nodes"),
+            Input(name="GPUs", value=f"{cluster.gpus:,}", source="explain nodes"),
             Input(name="hours", value=f"{hours:,.3f}", source="explain calendar_days"),
         ),
     )
 
 
 def _priced_share(plan: Plan, option: Option, parts: tuple[RunPart, ...], money: MoneyFormat) -> Explanation:
-    held = option.priced_share
+    held = option.money.priced_share
     title = f"share of the {plan.workload.unit.name}'s cost that is priced from documents"
     if held is None or not parts:
         return _unknown("priced_share", title, priced_share)
@@ -280,7 +288,7 @@ def _priced_share(plan: Plan, option: Option, parts: tuple[RunPart, ...], money:
         currency=money.code,
         held=held,
         origins={"documented_usd": f"{counted}, of which the price is documented or given", "all_usd": counted},
-        more=_categories(option.run_breakdown, money),
+        more=_categories(option.money.run_breakdown, money),
     )
 
 
@@ -298,7 +306,7 @@ def _unknown(number: str, title: str, of: Formula[..., float]) -> Explanation:
 def prices(option: Option, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return one explanation per price key: every line that it is charged on, its source and its day."""
     by_sku: dict[str, list[PricedLine]] = defaultdict(list)
-    for line in option.lines:
+    for line in option.money.lines:
         by_sku[line.line.sku].append(line)
     return tuple(_price(sku, lines, money) for sku, lines in by_sku.items())
 

@@ -1,7 +1,7 @@
 """Explanations of what lies outside the accelerators: host memory, and the time of its traffic and updates."""
 
 from clusterwright.explain.records import Explanation, Input, total
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model.shapes import shape_of
 from clusterwright.sizing.records.job import OffloadNeed
 from clusterwright.sizing.records.offload import SENT_BYTES, SUMMED_BYTES, USABLE_SHARE
@@ -15,7 +15,7 @@ _SOURCES = ("ZeRO-Offload, arXiv 2101.06840; ZeRO-Infinity, arXiv 2104.07857",)
 
 def offload_numbers(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the explanations of what is offloaded; none where nothing is."""
-    need = option.offload
+    need = option.performance.offload
     if need is None:
         return ()
     return (_host_memory(plan, option, need), *_time(plan, option, need))
@@ -34,6 +34,7 @@ def _practice(plan: TrainingPlan) -> Practice:
 
 
 def _host_memory(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> Explanation:
+    cluster = option.cluster
     terms = tuple(
         Input(name=name, value=_gigabytes(size), source=_OFFLOAD)
         for name, size in (
@@ -63,18 +64,18 @@ def _host_memory(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) 
             ),
             Input(
                 name="parameters that a node updates",
-                value=f"{option.gpus_per_node} × {need.owned_parameters:,.0f}",
+                value=f"{cluster.gpus_per_node} × {need.owned_parameters:,.0f}",
                 source="search over layouts",
             ),
             Input(
                 name="usable",
                 value=f"{percent(USABLE_SHARE)} of {_size(need.host_memory_bytes_per_node)}",
-                source=f"facts {option.instance}",
+                source=f"facts {cluster.instance}",
             ),
             Input(
                 name="on local drives",
                 value=f"{_gigabytes(need.nvme_bytes_per_node)} of {_size(need.nvme_capacity_bytes_per_node)}",
-                source=f"facts {option.instance}",
+                source=f"facts {cluster.instance}",
             ),
         ),
         sources=_SOURCES,
@@ -83,11 +84,11 @@ def _host_memory(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) 
 
 def _window_s(option: TrainingOption) -> float | None:
     """Return the seconds of a step in which layers compute and exchange activations, which hide traffic."""
-    made_of = option.compute
+    made_of = option.performance.compute
     if made_of is None:
         return None
     layers = made_of.layers * made_of.layer_s + made_of.recomputed_layers * made_of.recompute_s
-    return made_of.measured_over_predicted * made_of.micro_batches * layers + option.step.tensor_parallel_s
+    return made_of.measured_over_predicted * made_of.micro_batches * layers + option.performance.step.tensor_parallel_s
 
 
 def _time(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> tuple[Explanation, ...]:
@@ -104,7 +105,7 @@ def _time(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> tupl
     explanation = Explanation(
         number="offload_time",
         title="time of a step that offloading adds",
-        value=f"{option.step.offload_s:.3f} s",
+        value=f"{option.performance.step.offload_s:.3f} s",
         equation=(
             "longest queue - overlap × the shorter of queue and window + after the last backward pass",
             f"{beside:.5f} - {overlap:.5f} × {min(beside, window):.5f} + {need.after_s:.5f} = {exposed:.5f} s",
@@ -128,7 +129,7 @@ def _time(plan: TrainingPlan, option: TrainingOption, need: OffloadNeed) -> tupl
             Input(
                 name="link of one accelerator",
                 value=f"{need.host_bytes_per_s_per_gpu / 1e9:.2f} GB/s each way",
-                source=f"facts {option.accelerator}; facts host-copies",
+                source=f"facts {option.cluster.accelerator}; facts host-copies",
             ),
         ),
         sources=_SOURCES,

@@ -59,11 +59,12 @@ def _input(name: str, value: str, source: str = "blueprint") -> Input:
 
 def _said(option: ServingOption, path: str) -> str:
     """Return what the blueprint says at a path; empty for nothing."""
-    return next((one.value for one in option.constraints if one.path == path), "")
+    return next((one.value for one in option.design.constraints if one.path == path), "")
 
 
 def _weights(plan: ServingPlan, option: ServingOption) -> Explanation:
-    memory, gpus = option.replica_memory, option.layout.gpus
+    performance = option.performance
+    memory, gpus = performance.replica_memory, performance.layout.gpus
     return Explanation(
         number="weights",
         title="weights on one accelerator",
@@ -100,7 +101,8 @@ def _also_held(option: ServingOption) -> tuple[Input, ...]:
 
 
 def _cache(plan: ServingPlan, option: ServingOption) -> Explanation:
-    memory = option.replica_memory
+    performance = option.performance
+    memory = performance.replica_memory
     return Explanation(
         number="kv_cache",
         title="keys and values of one more token, with their copies on a replica",
@@ -112,7 +114,7 @@ def _cache(plan: ServingPlan, option: ServingOption) -> Explanation:
         inputs=(
             _input("layers", f"{plan.workload.architecture.layers}", f"facts {plan.workload.model}"),
             _input("bytes of an element", plan.workload.cache_precision, "workload.kv_precision, or as the weights"),
-            _input("tensor parallel", str(option.layout.tensor), "searched, or workload.parallelism"),
+            _input("tensor parallel", str(performance.layout.tensor), "searched, or workload.parallelism"),
         ),
         sources=(
             "DeepSeek-V2, arXiv 2405.04434, section 2.1, for latents; 2 × KV heads × head width for grouped heads",
@@ -121,16 +123,17 @@ def _cache(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 
 def _batch(plan: ServingPlan, option: ServingOption) -> Explanation:
-    memory, gpus = option.replica_memory, option.layout.gpus
+    performance = option.performance
+    memory, gpus = performance.replica_memory, performance.layout.gpus
     return Explanation(
         number="batch",
         title="requests that the memory of a replica holds at once",
-        value=f"{option.most_in_flight:,}",
+        value=f"{performance.most_in_flight:,}",
         equation=(
             "pool of keys and values of all its accelerators / those of a request half-way through its answer",
             (
                 f"{memory.cache_pool * gpus / 1e9:.2f} GB / {memory.cache_per_request / 1e9:.4f} GB, rounded down, at "
-                f"most workload.options.max_sequences: {option.most_in_flight:,}"
+                f"most workload.options.max_sequences: {performance.most_in_flight:,}"
             ),
         ),
         inputs=(
@@ -145,10 +148,11 @@ def _batch(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 def _found_again(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:
     """Return what later turns of a chat find in memory; nothing where the blueprint has no chats."""
+    performance = option.performance
     work = plan.workload
     if work.turns <= 1:
         return ()
-    found, host = option.cached_share, option.host_share
+    found, host = performance.cached_share, performance.host_share
     return (
         Explanation(
             number="reused_input",
@@ -164,7 +168,11 @@ def _found_again(plan: ServingPlan, option: ServingOption) -> tuple[Explanation,
             inputs=(
                 _input("what earlier turns had", percent(work.prefix_cache_hit, digits=1), "traffic.sessions"),
                 _input("turns of a chat", f"{work.turns:g}"),
-                _input("pool on an accelerator", f"{option.replica_memory.cache_pool / 1e9:.2f} GB", "explain batch"),
+                _input(
+                    "pool on an accelerator",
+                    f"{performance.replica_memory.cache_pool / 1e9:.2f} GB",
+                    "explain batch",
+                ),
                 _input(
                     "memory of the host for it",
                     f"{float(_said(option, 'workload.options.offload.cache') or 0.0) / 1e9:.6g} GB an accelerator",
@@ -181,10 +189,10 @@ def _found_again(plan: ServingPlan, option: ServingOption) -> tuple[Explanation,
 
 def _prefill_pool(option: ServingOption) -> tuple[Explanation, ...]:
     """Return the workers that compute inputs alone; nothing where replicas do both."""
-    pool = option.prefill_pool
+    pool = option.performance.prefill_pool
     if pool is None:
         return ()
-    asked, made = option.limit_requests_per_s, pool.requests_per_s
+    asked, made = option.performance.limit_requests_per_s, pool.requests_per_s
     return (
         Explanation(
             number="prefill_pool",
@@ -195,7 +203,7 @@ def _prefill_pool(option: ServingOption) -> tuple[Explanation, ...]:
                 f"{asked:,.4g} / {made:,.4g} = {asked / made:,.2f}: {pool.workers:,}",
             ),
             inputs=(
-                _input("prefill of a mean input", f"{option.prefill_s * 1e3:.1f} ms", _FACTORS),
+                _input("prefill of a mean input", f"{option.performance.prefill_s * 1e3:.1f} ms", _FACTORS),
                 _input("share of a worker's time at the peak", percent(pool.busy_share, digits=1), "M/G/1 queue"),
                 _input("accelerators of a worker", str(pool.layout.gpus), "searched, or workload.parallelism"),
                 _input(
@@ -213,8 +221,9 @@ def _prefill_pool(option: ServingOption) -> tuple[Explanation, ...]:
 
 
 def _first_token(plan: ServingPlan, option: ServingOption) -> Explanation:
-    found, at = option.first_token_s, f"P{plan.goals.percentile:g}"
-    busy = option.prefill_pool.busy_share if option.prefill_pool else option.prefill_share
+    performance = option.performance
+    found, at = performance.first_token_s, f"P{plan.goals.percentile:g}"
+    busy = performance.prefill_pool.busy_share if performance.prefill_pool else performance.prefill_share
     what = "time to first token" if plan.workload.generates else "time to the answer, one pass over the input"
     return Explanation(
         number="first_token",
@@ -223,24 +232,26 @@ def _first_token(plan: ServingPlan, option: ServingOption) -> Explanation:
         equation=(
             "fixed time + wait for prefills before it + its own prefill + half a decode step, each at the percentile",
             (
-                f"mean {option.mean_first_token_s:.3f} s; {at}: an input of {at} behind a queue at its {at}, with the "
-                f"batch that is exceeded {percent(1 - plan.goals.percentile / 100, digits=1)} of the time: "
+                f"mean {performance.mean_first_token_s:.3f} s; {at}: an input of {at} behind a queue at its {at}, with "
+                f"the batch that is exceeded {percent(1 - plan.goals.percentile / 100, digits=1)} of the time: "
                 f"{found.value:.3f} s"
             ),
-            f"never less than computing the input at the dense peak: {option.first_token_bound_s * 1e3:.2f} ms",
+            f"never less than computing the input at the dense peak: {performance.first_token_bound_s * 1e3:.2f} ms",
         ),
         inputs=(
-            _input("prefill of a mean input", f"{option.prefill_s * 1e3:.1f} ms", _FACTORS),
+            _input("prefill of a mean input", f"{performance.prefill_s * 1e3:.1f} ms", _FACTORS),
             _input("share of the time that prefills", percent(busy, digits=1), "requests/s × prefill"),
             _input("P95 of inputs", f"{plan.workload.input_tokens_p95:,.0f} tokens"),
             _input("band", f"{found.low:.3f} to {found.high:.3f} s, P10 to P90", _BANDS),
         ),
-        sources=("M/G/1 queue of prefills, tail P(W > t) = ρ exp(-ρ t / mean wait)", option.level_text),
+        sources=("M/G/1 queue of prefills, tail P(W > t) = ρ exp(-ρ t / mean wait)", performance.level_text),
     )
 
 
 def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, Explanation]:
-    found, step, at = option.time_per_token_s, option.decode_step, f"P{plan.goals.percentile:g}"
+    cluster = option.cluster
+    performance = option.performance
+    found, step, at = performance.time_per_token_s, performance.decode_step, f"P{plan.goals.percentile:g}"
     ms = 1e3
     return (
         Explanation(
@@ -250,8 +261,9 @@ def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
             equation=(
                 "decode step of the batch + prefills of others that come between",
                 (
-                    f"the step with {option.in_flight:,.1f} requests in flight takes {step.total * ms:.2f} ms; with "
-                    f"prefills {option.mean_time_per_token_s * ms:.2f} ms on average, {found.value * ms:.2f} ms at {at}"
+                    f"the step with {performance.in_flight:,.1f} requests in flight takes {step.total * ms:.2f} ms; "
+                    f"with prefills {performance.mean_time_per_token_s * ms:.2f} ms on average, "
+                    f"{found.value * ms:.2f} ms at {at}"
                 ),
             ),
             inputs=(
@@ -264,20 +276,20 @@ def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
             ),
             sources=(
                 "roofline of computing and reading, (t_c³ + t_w³)^(1/3); clusterwright/sizing/serving/step.py",
-                option.level_text,
+                performance.level_text,
             ),
         ),
         Explanation(
             number="time_per_token_bound",
             title="time between two tokens that no software can beat on this layout",
-            value=f"{option.time_per_token_bound_s * ms:.2f} ms",
+            value=f"{performance.time_per_token_bound_s * ms:.2f} ms",
             equation=(
                 "bytes of the weights that one token needs / (accelerators of a stage × nominal memory bandwidth)",
-                f"{option.time_per_token_bound_s * ms:.3f} ms",
+                f"{performance.time_per_token_bound_s * ms:.3f} ms",
             ),
             inputs=(
                 _input("precision", plan.workload.precision),
-                _input("memory bandwidth", option.accelerator_name, f"facts {option.accelerator}"),
+                _input("memory bandwidth", cluster.accelerator_name, f"facts {cluster.accelerator}"),
             ),
             sources=("a batch of one reads every weight that it multiplies with",),
         ),
@@ -285,9 +297,10 @@ def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
 
 
 def _load(plan: ServingPlan, option: ServingOption) -> Explanation:
+    performance = option.performance
     work = plan.workload
     busiest = work.peak_over_mean * work.growth_factor
-    answer = option.mean_first_token_s + work.output_tokens * option.mean_time_per_token_s
+    answer = performance.mean_first_token_s + work.output_tokens * performance.mean_time_per_token_s
     if work.requests_per_s is not None:
         filled = f"{work.requests_per_s:.6g} × {work.peak_over_mean:.4g} × {work.growth_factor:.4g}"
         equation = "requests/s × peak over mean × growth until the end of the horizon"
@@ -300,8 +313,8 @@ def _load(plan: ServingPlan, option: ServingOption) -> Explanation:
     return Explanation(
         number="peak_requests_per_s",
         title="requests per second at the peak",
-        value=f"{option.peak_requests_per_s:,.4g}",
-        equation=(equation, f"{filled} = {option.peak_requests_per_s:,.4g} requests/s"),
+        value=f"{performance.peak_requests_per_s:,.4g}",
+        equation=(equation, f"{filled} = {performance.peak_requests_per_s:,.4g} requests/s"),
         inputs=(
             _input("peak over mean", f"{work.peak_over_mean:.4g}", "traffic.peak_over_mean or traffic.daily_curve"),
             _input("growth", f"{work.growth_factor:.4g}", "traffic.growth over economics.horizon"),
@@ -312,25 +325,26 @@ def _load(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 
 def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
-    made, asked = option.capacity_requests_per_s, option.limit_requests_per_s
+    performance = option.performance
+    made, asked = performance.capacity_requests_per_s, performance.limit_requests_per_s
     return Explanation(
         number="replicas",
         title="replicas that the peak needs",
-        value=f"{option.replicas:,} and {option.spare_replicas} spare",
+        value=f"{performance.replicas:,} and {performance.spare_replicas} spare",
         equation=(
             "requests/s at the peak, while answers take as long as they may / requests/s of a replica then, rounded up",
-            f"{asked:,.4g} / {made:,.4g} = {asked / made:,.2f}: {option.replicas:,}",
+            f"{asked:,.4g} / {made:,.4g} = {asked / made:,.2f}: {performance.replicas:,}",
         ),
         inputs=(
             _input(
                 "requests/s of a replica",
                 f"{made:,.4g}",
                 f"largest load whose times meet the goals at P{plan.goals.percentile:g}, with "
-                f"{percent(option.confidence)} confidence in times and throughput",
+                f"{percent(performance.confidence)} confidence in times and throughput",
             ),
             _input(
                 "spare",
-                str(option.spare_replicas),
+                str(option.performance.spare_replicas),
                 f"the fewest for {percent(float(goal), digits=None)} of the time, replicas.availability"
                 if (goal := _said(option, "replicas.availability"))
                 else "replicas.spare",
@@ -341,6 +355,7 @@ def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 
 def _goals_met(plan: ServingPlan, option: ServingOption) -> Explanation:
+    performance = option.performance
     goals = plan.goals
 
     def keeps(figure: Predicted, goal: float | None) -> str:
@@ -349,25 +364,30 @@ def _goals_met(plan: ServingPlan, option: ServingOption) -> Explanation:
         return f"{figure.value:.4g} s ({figure.low:.4g} to {figure.high:.4g}), goal {goal:.4g} s"
 
     sure, even = (
-        "no size" if nodes is None else f"{nodes:,} nodes" for nodes in (option.sure_nodes, option.even_odds_nodes)
+        "no size" if nodes is None else f"{nodes:,} nodes"
+        for nodes in (performance.sure_nodes, performance.even_odds_nodes)
     )
     return Explanation(
         number="goals_met",
         title="probability that the goals are met at the peak",
-        value=probability_text(option.probability),
+        value=probability_text(performance.probability),
         equation=(
             (
                 "largest p with which the replicas carry the peak within the goals: times at the p-quantile of their "
                 "bands, throughput at the 1 - p quantile of its own, all erring together"
             ),
             (
-                f"p = {probability_text(option.probability)} for {option.replicas:,} replicas, sized with "
-                f"{percent(option.confidence)} confidence"
+                f"p = {probability_text(performance.probability)} for {performance.replicas:,} replicas, sized with "
+                f"{percent(performance.confidence)} confidence"
             ),
         ),
         inputs=(
-            _input("first token", keeps(option.first_token_s, goals.first_token_s), "explain first_token"),
-            _input("time per token", keeps(option.time_per_token_s, goals.time_per_token_s), "explain time_per_token"),
+            _input("first token", keeps(performance.first_token_s, goals.first_token_s), "explain first_token"),
+            _input(
+                "time per token",
+                keeps(performance.time_per_token_s, goals.time_per_token_s),
+                "explain time_per_token",
+            ),
             _input(
                 f"nodes for {percent(goals.confidence)}",
                 sure,
@@ -375,33 +395,35 @@ def _goals_met(plan: ServingPlan, option: ServingOption) -> Explanation:
             ),
             _input("nodes for even odds", even, "taken where none is set and more would cost half as many again"),
         ),
-        sources=(option.level_text, _BANDS),
+        sources=(performance.level_text, _BANDS),
     )
 
 
 def _nodes(option: ServingOption) -> Explanation:
-    whole, layout, pool = option.replicas + option.spare_replicas, option.layout, option.prefill_pool
+    performance, cluster = option.performance, option.cluster
+    whole = performance.replicas + performance.spare_replicas
+    layout, pool = performance.layout, performance.prefill_pool
     each = layout.gpus
     if pool is not None:
         before = pool.workers + pool.spare
         equation = "accelerators of the workers that decode and of those that prefill / accelerators of a node"
         filled = (
-            f"({whole:,} × {each} + {before:,} × {pool.layout.gpus}) / {option.gpus_per_node}, rounded up = "
-            f"{option.nodes:,}"
+            f"({whole:,} × {each} + {before:,} × {pool.layout.gpus}) / {cluster.gpus_per_node}, rounded up = "
+            f"{cluster.nodes:,}"
         )
     elif layout.slice:
         equation = "slices with the spare ones / slices of an accelerator / accelerators of a node"
-        filled = f"{whole:,} / {layout.per_gpu} / {option.gpus_per_node}, each rounded up = {option.nodes:,}"
-    elif each > option.gpus_per_node:
+        filled = f"{whole:,} / {layout.per_gpu} / {cluster.gpus_per_node}, each rounded up = {cluster.nodes:,}"
+    elif each > cluster.gpus_per_node:
         equation = "replicas with the spare ones × nodes of a replica"
-        filled = f"{whole:,} × {each} / {option.gpus_per_node} = {option.nodes:,}"
+        filled = f"{whole:,} × {each} / {cluster.gpus_per_node} = {cluster.nodes:,}"
     else:
         equation = "replicas with the spare ones / replicas of a node"
-        filled = f"{whole:,} / ({option.gpus_per_node} / {each}), rounded up = {option.nodes:,}"
+        filled = f"{whole:,} / ({cluster.gpus_per_node} / {each}), rounded up = {cluster.nodes:,}"
     return Explanation(
         number="nodes",
         title="nodes of the service",
-        value=f"{option.nodes:,}",
+        value=f"{cluster.nodes:,}",
         equation=(equation, filled),
         inputs=(
             _input("replicas", f"{whole:,}", "explain replicas"),
@@ -413,7 +435,9 @@ def _nodes(option: ServingOption) -> Explanation:
                 else []
             ),
             _input(
-                "idle accelerators", str(option.idle_gpus), "no replica fits on them, or nodes come in fixed numbers"
+                "idle accelerators",
+                str(performance.idle_gpus),
+                "no replica fits on them, or nodes come in fixed numbers",
             ),
         ),
         sources=("clusterwright/sizing/serving/sizes.py: nodes_of_all",),
@@ -421,8 +445,9 @@ def _nodes(option: ServingOption) -> Explanation:
 
 
 def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
-    day, work = option.day, plan.workload
-    hours = "replica-hours" if option.prefill_pool is None else "hours of workers that decode"
+    performance = option.performance
+    day, work = performance.day, plan.workload
+    hours = "replica-hours" if performance.prefill_pool is None else "hours of workers that decode"
     warm, cool = (_said(option, f"replicas.autoscaling.{name}") for name in ("warm_up", "cool_down"))
     return Explanation(
         number="replica_hours",
@@ -431,13 +456,13 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
         equation=(
             "replicas of the peak and spare ones × 24 h; worked: requests of the day / requests/s of a replica",
             (
-                f"({option.replicas:,} + {option.spare_replicas}) × 24 = {day.kept_hours:,.0f}; worked "
+                f"({performance.replicas:,} + {performance.spare_replicas}) × 24 = {day.kept_hours:,.0f}; worked "
                 f"{day.worked_hours:,.0f}; an autoscaler would keep {day.following_hours:,.0f}"
             ),
         ),
         inputs=(
             _input("peak over mean", f"{work.peak_over_mean:.4g}", "traffic.peak_over_mean or traffic.daily_curve"),
-            _input("requests/s of a replica", f"{option.capacity_requests_per_s:,.4g}", "explain replicas"),
+            _input("requests/s of a replica", f"{performance.capacity_requests_per_s:,.4g}", "explain replicas"),
             _input(
                 "bounds",
                 f"{day.least_replicas:,} to {day.most_replicas:,} replicas",
@@ -462,26 +487,29 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return what tokens cost: the month that is paid on tokens of the mean traffic, and on those of full replicas."""
-    price, usd, work = option.usd_per_million_tokens, option.run_cost_usd, plan.workload
+    performance = option.performance
+    price, usd, work = option.money.usd_per_million_tokens, option.money.run_cost_usd, plan.workload
     if usd is None:
         return ()
-    inputs, outputs = option.input_tokens_per_month, option.output_tokens_per_month
-    full = option.replicas * option.capacity_requests_per_s * work.output_tokens * work.month_s
+    inputs, outputs = performance.input_tokens_per_month, performance.output_tokens_per_month
+    full = performance.replicas * performance.capacity_requests_per_s * work.output_tokens * work.month_s
     capacity = (
-        f"{option.replicas:,} replicas × {option.capacity_requests_per_s:,.4g} requests/s × "
+        f"{performance.replicas:,} replicas × {performance.capacity_requests_per_s:,.4g} requests/s × "
         f"{work.output_tokens:,.0f} output tokens × {work.month_s:,.0f} s"
     )
     mean = _input(
-        "mean requests/s", f"{option.mean_requests_per_s:,.4g}", "of today, without the peak and without growth"
+        "mean requests/s",
+        f"{performance.mean_requests_per_s:,.4g}",
+        "of today, without the peak and without growth",
     )
     output = _input("output tokens", f"{work.output_tokens:,.0f} a request")
     read = _input("input tokens", f"{work.input_tokens:,.0f} a request")
     allocated, by_time = "allocated cost: what is kept is paid, whatever it makes", "shares of the accelerators' time"
-    prefills = option.prefill_share
+    prefills = option.performance.prefill_share
     share = _input(
         "share of the time that prefills",
         percent(prefills, digits=1),
-        "explain nodes" if option.prefill_pool else "explain first_token",
+        "explain nodes" if option.performance.prefill_pool else "explain first_token",
     )
     return tuple(
         explained(
@@ -493,7 +521,7 @@ def _token_prices(plan: ServingPlan, option: ServingOption, money: MoneyFormat) 
             currency=money.code,
             held=money.amount(held),
             origins={
-                "usd": f"of {of}: explain " + ("run_usd" if option.run_usd is not None else "run_share_usd"),
+                "usd": f"of {of}: explain " + ("run_usd" if option.money.run_usd is not None else "run_share_usd"),
                 "tokens": f"of a month: {which}",
             },
             more=more,

@@ -9,9 +9,10 @@ from clusterwright.explain.memory import memory_numbers
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation, Input, Names, explained, total
 from clusterwright.explain.traffic import traffic_numbers
-from clusterwright.plan.record import FrontPoint, Hardware, Option, TrainingOption, TrainingPlan
+from clusterwright.plan.record import FrontPoint, Hardware, Option
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import choice_text, days_text, layout_text
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model import compute, experts
 from clusterwright.sizing.records.job import ComputeTime, StageMemory
 from clusterwright.sizing.reliability.goodput import run_days
@@ -49,17 +50,18 @@ def held(option: TrainingOption, part: str) -> tuple[Input, ...]:
     """Return what the blueprint holds of a target, where its path has this part: `nodes` or `parallelism`."""
     return tuple(
         Input(name=entry.path.rpartition(".")[2], value=entry.value, source=f"blueprint, {entry.path}")
-        for entry in option.constraints
+        for entry in option.design.constraints
         if part in entry.path
     )
 
 
 def explain_hardware(option: Option, unit: str = "run", *, money: MoneyFormat) -> tuple[Explanation, ...]:
     """Return how the hardware was chosen; nothing where the blueprint names it. `unit`: one unit of the work."""
-    if not option.considered:
+    design = option.design
+    if not design.considered:
         return ()
-    of = "the work of the horizon" if option.facility is not None else f"one {unit}"
-    chosen = option.considered[0]
+    of = "the work of the horizon" if design.facility is not None else f"one {unit}"
+    chosen = design.considered[0]
     return (
         Explanation(
             number="hardware",
@@ -71,7 +73,7 @@ def explain_hardware(option: Option, unit: str = "run", *, money: MoneyFormat) -
             ),
             inputs=tuple(
                 Input(name=entry.name, value=_value(entry, money), source=entry.reason or "chosen")
-                for entry in option.considered
+                for entry in design.considered
             ),
             sources=("clusterwright/plan/decide.py; clusterwright/plan/candidates/hardware.py",),
         ),
@@ -153,7 +155,7 @@ def _model(plan: TrainingPlan) -> tuple[Explanation, Explanation]:
 
 
 def _step(option: TrainingOption) -> Explanation:
-    step = option.step
+    step = option.performance.step
     parts = tuple(
         Input(name=field.name, value=f"{getattr(step, field.name):.5f} s", source=f"{_TRAINING}/step.py")
         for field in fields(step)
@@ -168,7 +170,7 @@ def _step(option: TrainingOption) -> Explanation:
         ),
         inputs=(
             *parts,
-            Input(name="layout", value=layout_text(option.layout), source="search over layouts"),
+            Input(name="layout", value=layout_text(option.performance.layout), source="search over layouts"),
             *(
                 (Input(name="why this layout", value=said, source="workload.parallelism.tolerance"),)
                 if (said := choice_text(option))
@@ -182,7 +184,8 @@ def _step(option: TrainingOption) -> Explanation:
 
 def _compute(option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the computation of a step, and of a layer in it; nothing for a plan that does not hold them."""
-    of = option.compute
+    performance = option.performance
+    of = performance.compute
     if of is None:
         return ()
     return (
@@ -190,15 +193,15 @@ def _compute(option: TrainingOption) -> tuple[Explanation, ...]:
             of.recorded(),
             number="compute_s",
             title="computation of one optimizer step, on the slowest pipeline stage",
-            value=f"{option.step.compute_s:.3f} s",
+            value=f"{performance.step.compute_s:.3f} s",
             result="{:.5f} s",
-            held=option.step.compute_s,
+            held=performance.step.compute_s,
             origins={
                 "measured_over_predicted": f"median of published runs, {_BAND}",
                 "micro_batches": "search over layouts",
                 "layers": "explain memory_by_stage",
                 "layer_s": "explain layer_s",
-                "recomputed_layers": layout_text(option.layout),
+                "recomputed_layers": layout_text(performance.layout),
                 "recompute_s": f"{_MODEL}/compute.py",
                 "head_s": f"{_MODEL}/compute.py: head_compute_s",
             },
@@ -252,64 +255,72 @@ def _layer(option: TrainingOption, of: ComputeTime) -> Explanation:
 
 
 def _peak_text(option: TrainingOption, of: ComputeTime) -> str:
-    capped = f" × {of.speed_share:.4f} under the power cap" if option.power_cap_w is not None else ""
+    capped = f" × {of.speed_share:.4f} under the power cap" if option.cluster.power_cap_w is not None else ""
     return f"{units.text(of.peak_flop_per_s, units.FLOP_RATE)}{capped}"
 
 
 def _mfu(plan: TrainingPlan, option: TrainingOption) -> tuple[Explanation, ...]:
     """Return the MFU over the documented peak; nothing for a plan that does not hold the peak."""
-    if option.compute is None:
+    performance = option.performance
+    if performance.compute is None:
         return ()
     work = plan.workload
     recorded = model_flop_utilisation.record(
         tokens_per_step=work.global_batch_sequences * work.sequence_length,
-        step_s=option.step.total_s,
-        gpus=option.training_nodes * option.gpus_per_node,
+        step_s=performance.step.total_s,
+        gpus=option.training_nodes * option.cluster.gpus_per_node,
         flop_per_token=work.flop_per_token,
-        peak_flop_per_s=option.compute.peak_flop_per_s,
+        peak_flop_per_s=performance.compute.peak_flop_per_s,
     )
     return (
         explained(
             recorded,
             number="mfu",
             title="model FLOP/s over the dense peak",
-            value=percent(option.mfu),
+            value=percent(performance.mfu),
             result="{:.4f}",
-            held=option.mfu,
+            held=performance.mfu,
             origins={
                 "tokens_per_step": f"{work.global_batch_sequences:,} sequences × {work.sequence_length:,}, blueprint",
                 "step_s": "explain step_time",
                 "gpus": "explain nodes, without spares",
                 "flop_per_token": "explain flop_per_token",
-                "peak_flop_per_s": f"facts {option.accelerator}, {work.precision}",
+                "peak_flop_per_s": f"facts {option.cluster.accelerator}, {work.precision}",
             },
             more=(
-                Input(name="tokens/s per GPU", value=f"{option.tokens_per_s_per_gpu:.1f}", source="tokens of a step"),
+                Input(
+                    name="tokens/s per GPU",
+                    value=f"{performance.tokens_per_s_per_gpu:.1f}",
+                    source="tokens of a step",
+                ),
             ),
         ),
     )
 
 
 def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
+    performance = option.performance
     work = plan.workload
-    low, high = (days / option.calendar_days for days in (option.calendar_days_low, option.calendar_days_high))
+    low, high = (
+        days / performance.calendar_days for days in (performance.calendar_days_low, performance.calendar_days_high)
+    )
     recorded = run_days.record(
         steps=training.steps(
             tokens=work.tokens,
             sequence_length=work.sequence_length,
             global_batch_sequences=work.global_batch_sequences,
         ),
-        step_s=option.step.total_s,
-        productive=option.goodput,
-        startup_s=option.data.startup_s,
+        step_s=performance.step.total_s,
+        productive=performance.goodput,
+        startup_s=performance.data.startup_s,
     )
     return explained(
         recorded,
         number="calendar_days",
         title="calendar days of the run, median",
-        value=days_text(option.calendar_days),
+        value=days_text(performance.calendar_days),
         result="{:.3f} days",
-        held=option.calendar_days,
+        held=performance.calendar_days,
         origins={
             "steps": f"{work.tokens:.6g} tokens / ({work.global_batch_sequences:,} × {work.sequence_length:,})",
             "step_s": "explain step_time",
@@ -319,13 +330,13 @@ def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
         more=(
             Input(
                 name="calendar_days_low",
-                value=f"{option.calendar_days:.3f} × {low:.4f} = {option.calendar_days_low:.2f} days (P10)",
+                value=f"{performance.calendar_days:.3f} × {low:.4f} = {performance.calendar_days_low:.2f} days (P10)",
                 source=_BAND,
             ),
             Input(
                 name="calendar_days_high",
                 value=(
-                    f"{option.calendar_days:.3f} × {high:.4f} = {option.calendar_days_high:.2f} days "
+                    f"{performance.calendar_days:.3f} × {high:.4f} = {performance.calendar_days_high:.2f} days "
                     f"(P{plan.goals.confidence * 100:.0f})"
                 ),
                 source=_BAND,
@@ -338,20 +349,25 @@ def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
 
 
 def _nodes(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> Explanation:
+    cluster = option.cluster
     goal = plan.goals.finish_within_days
     limit = "no goal for time" if goal is None else f"at most {days_text(goal)} at {percent(plan.goals.confidence)}"
-    rule = "cheapest for the work of the horizon" if option.facility is not None else "cheapest for one run"
+    rule = "cheapest for the work of the horizon" if option.design.facility is not None else "cheapest for one run"
     return Explanation(
         number="nodes",
         title="size of the cluster",
-        value=f"{option.nodes:,} nodes",
+        value=f"{cluster.nodes:,} nodes",
         equation=(
             f"of the sizes that no other beats in nodes and days and that meet the goal, by fastest layout, the {rule}",
-            f"{option.nodes:,} × {option.gpus_per_node} = {option.gpus:,} GPUs",
+            f"{cluster.nodes:,} × {cluster.gpus_per_node} = {cluster.gpus:,} GPUs",
         ),
         inputs=(
-            Input(name="chosen", value=f"{option.nodes:,} nodes", source="the rule above"),
-            Input(name="GPUs of a node", value=f"{option.gpus_per_node:,}", source=f"facts {option.instance}"),
+            Input(name="chosen", value=f"{cluster.nodes:,} nodes", source="the rule above"),
+            Input(
+                name="GPUs of a node",
+                value=f"{cluster.gpus_per_node:,}",
+                source=f"facts {cluster.instance}",
+            ),
             Input(name="goal", value=limit, source="blueprint"),
             *held(option, "nodes"),
             *(
@@ -360,7 +376,7 @@ def _nodes(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> Ex
                     value=f"{point.calendar_days_high:.1f} days at most",
                     source=_price_of(point, money),
                 )
-                for point in option.front
+                for point in option.performance.front
             ),
         ),
         sources=("clusterwright/sizing/training/search.py; clusterwright/plan/candidates/consider.py",),
@@ -377,7 +393,7 @@ def _price_of(point: FrontPoint, money: MoneyFormat) -> str:
 
 
 def _memory(plan: TrainingPlan, option: TrainingOption) -> Explanation:
-    memory = option.memory_bytes_per_gpu
+    memory = option.performance.memory_bytes_per_gpu
     terms = tuple(
         Input(name=field.name, value=f"{getattr(memory, field.name) / 1e9:.3f} GB", source=f"{_TRAINING}/memory.py")
         for field in fields(memory)
@@ -385,14 +401,14 @@ def _memory(plan: TrainingPlan, option: TrainingOption) -> Explanation:
     return Explanation(
         number="memory",
         title="memory of the fullest GPU",
-        value=f"{memory.total / 1e9:.2f} of {option.hbm_bytes_per_gpu / 1e9:.2f} GB",
+        value=f"{memory.total / 1e9:.2f} of {option.cluster.hbm_bytes_per_gpu / 1e9:.2f} GB",
         equation=(
             " + ".join(term.name for term in terms),
             total(tuple(term.value for term in terms), f"{memory.total / 1e9:.3f} GB"),
         ),
         inputs=(
             *terms,
-            Input(name="layout", value=layout_text(option.layout), source="search over layouts"),
+            Input(name="layout", value=layout_text(option.performance.layout), source="search over layouts"),
             Input(name="parameters", value=f"{plan.workload.parameters:,}", source="explain parameters"),
         ),
         sources=(
@@ -403,7 +419,8 @@ def _memory(plan: TrainingPlan, option: TrainingOption) -> Explanation:
 
 
 def _stages(option: TrainingOption) -> Explanation:
-    fullest = max(option.memory_by_stage, key=lambda entry: entry.memory.total)
+    performance = option.performance
+    fullest = max(performance.memory_by_stage, key=lambda entry: entry.memory.total)
     terms = tuple(
         Input(
             name=field.name,
@@ -412,7 +429,7 @@ def _stages(option: TrainingOption) -> Explanation:
         )
         for field in fields(fullest.memory)
     )
-    count = len(option.memory_by_stage)
+    count = len(performance.memory_by_stage)
     return Explanation(
         number="memory_by_stage",
         title="memory of a GPU of each pipeline stage",
@@ -428,7 +445,7 @@ def _stages(option: TrainingOption) -> Explanation:
                     value=f"{entry.memory.total / 1e9:.3f} GB",
                     source=_stage_words(entry),
                 )
-                for entry in option.memory_by_stage
+                for entry in performance.memory_by_stage
             ),
             *terms,
         ),

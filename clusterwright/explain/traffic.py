@@ -3,7 +3,7 @@
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.power_caps import exponents, measurements
 from clusterwright.explain.records import Explanation, Input, explained
-from clusterwright.plan.record import TrainingOption
+from clusterwright.plan.training.record import TrainingOption
 from clusterwright.sizing.hardware.power_cap import capped_share
 from clusterwright.sizing.training.traffic import Traffic
 
@@ -14,8 +14,9 @@ def traffic_numbers(option: TrainingOption) -> tuple[Explanation, ...]:
 
 
 def _traffic(option: TrainingOption) -> Explanation:
-    network = option.network
-    total = sum(entry.seconds * entry.times for entry in option.traffic)
+    performance = option.performance
+    network = option.cluster.network
+    total = sum(entry.seconds * entry.times for entry in performance.traffic)
     tiers = f"leaf {network.leaf_oversubscription:g}:1, spine {network.spine_oversubscription:g}:1"
     uses = [
         words
@@ -28,21 +29,21 @@ def _traffic(option: TrainingOption) -> Explanation:
         )
         if used
     ]
-    terms = " + ".join(f"{entry.times:g} × {_digits(entry.seconds * 1e6)}" for entry in option.traffic) or "0"
+    terms = " + ".join(f"{entry.times:g} × {_digits(entry.seconds * 1e6)}" for entry in performance.traffic) or "0"
     return Explanation(
         number="traffic",
         title="time of all traffic of a step on one GPU, before computation hides any of it",
         value=f"{total:.4g} s",
         equation=("sum over groups of times × us of one collective / 1000000", f"({terms}) / 1000000 = {total:.4g} s"),
         inputs=(
-            *(Input(name=entry.name, value=_value(entry), source=_source(entry)) for entry in option.traffic),
+            *(Input(name=entry.name, value=_value(entry), source=_source(entry)) for entry in performance.traffic),
             Input(name="oversubscription", value=tiers, source="blueprint, network"),
             Input(name="allowed besides two levels", value=", ".join(uses) or "nothing", source="blueprint, network"),
         ),
         sources=(
             "clusterwright/sizing/hardware/topology.py, groups.py, collectives.py",
             "shares of bandwidth and latencies: catalog/calibration.csv; networks and algorithms: "
-            "catalog/collectives.csv; links: facts " + option.accelerator,
+            "catalog/collectives.csv; links: facts " + option.cluster.accelerator,
         ),
     )
 
@@ -64,8 +65,9 @@ def _source(entry: Traffic) -> str:
 
 
 def _power_cap(option: TrainingOption) -> tuple[Explanation, ...]:
-    cap = option.power_cap_w
-    full = load_catalogue().accelerators[option.accelerator].power_w
+    cluster = option.cluster
+    cap = cluster.power_cap_w
+    full = load_catalogue().accelerators[cluster.accelerator].power_w
     if cap is None or full is None:
         return ()
     known = exponents()
@@ -80,10 +82,10 @@ def _power_cap(option: TrainingOption) -> tuple[Explanation, ...]:
             title="share of its peak FLOP/s that an accelerator keeps under the power cap",
             value=f"{middle.result:.3f} ({low.result:.3f} to {high.result:.3f})",
             result="{:.3f}",
-            held=middle.result if option.compute is None else option.compute.speed_share,
+            held=middle.result if option.performance.compute is None else option.performance.compute.speed_share,
             origins={
                 "cap_w": "blueprint, power_cap",
-                "full_w": f"facts {option.accelerator}",
+                "full_w": f"facts {cluster.accelerator}",
                 "exponent": "median of the published; memory and links keep their bandwidth",
             },
             more=tuple(

@@ -41,9 +41,9 @@ def accounts(plan: Plan, money: Ledger) -> tuple[Account, ...]:
         Account(
             key=option.target,
             target=option.target,
-            region=option.region,
-            owned=option.facility is not None,
-            busy_fraction=option.busy_fraction,
+            region=option.deployment.region,
+            owned=option.design.facility is not None,
+            busy_fraction=option.money.busy_fraction,
             lines=money.lines[option.target],
             rows=money.cash_flow_rows(option.target),
         )
@@ -74,7 +74,7 @@ def _sides(plan: Plan, found: Finances, key: str) -> Iterator[Account]:
         yield Account(
             key=key,
             target=candidate.target,
-            region=option.region if option is not None else "",
+            region=option.deployment.region if option is not None else "",
             owned=candidate.owned,
             busy_fraction=busy.get(part, 1.0),
             lines=tuple(_agreed(line, candidate.contract) for line in found.ledger.lines[part]),

@@ -7,14 +7,13 @@ from difflib import get_close_matches
 from functools import cache
 
 from clusterwright.assets import root
-from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError
 from clusterwright.plan.record import Plan
+from clusterwright.tco.finance_terms import CarbonTerms
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CandidateCost
 
-_MONTH_S = 730 * 3600.0
 _OWNED = "onprem"
 
 
@@ -55,7 +54,7 @@ def emissions(
     idle share in all other hours, at the nameplate of a system with the same accelerator and the operator's PUE.
 
     Args:
-        plan: with its options, and `tco.carbon`.
+        plan: with its options, and the terms of carbon.
         ledger: their cash flow.
         costs: of the options.
         accelerators: catalogue ids, by key of the option.
@@ -63,9 +62,9 @@ def emissions(
     Raises:
         InputError: the grid or a target of `tco.carbon` is unknown.
     """
-    _check(plan.tco, plan)
+    _check(plan.finance.carbon, plan)
     owned = {row["key"]: row["kwh"] for row in ledger.query("tco/sql/owner_energy.sql", {})}
-    regions = {option.target: option.region for option in plan.options}
+    regions = {option.target: option.deployment.region for option in plan.options}
     plain = {
         cost.key: _emissions(
             plan,
@@ -146,8 +145,8 @@ def operational_kg(kwh: float, grams_per_kwh: float) -> float:
     return kwh * grams_per_kwh / 1000.0
 
 
-def _check(section: TcoSection, plan: Plan) -> None:
-    carbon, known = section.carbon, grid_intensities()
+def _check(carbon: CarbonTerms, plan: Plan) -> None:
+    known = grid_intensities()
     if carbon.grid is not None and carbon.grid not in known:
         close = get_close_matches(carbon.grid, known, n=3, cutoff=0.4)
         raise InputError(
@@ -166,7 +165,7 @@ def _check(section: TcoSection, plan: Plan) -> None:
 
 
 def _emissions(plan: Plan, ledger: Ledger, cost: CandidateCost, option: _Place) -> Emissions:
-    carbon, notes = plan.tco.carbon, []
+    carbon, notes = plan.finance.carbon, []
     kwh = option.owned_kwh if cost.owned else _rented_kwh(ledger, cost, option)
     if kwh is None:
         known = option.target in cloud_pues()
@@ -175,14 +174,14 @@ def _emissions(plan: Plan, ledger: Ledger, cost: CandidateCost, option: _Place) 
             if known
             else "providers other than the three clouds: neither PUE nor grid known"
         )
-    grams, source = _intensity(plan.tco, option)
+    grams, source = _intensity(carbon, option)
     if grams is None:
         notes += ["grid unknown: give tco.carbon.grid"] if cost.owned else []
         notes += [f"grid of {option.region} unknown"] if option.region and not cost.owned else []
     location = None if kwh is None or grams is None else operational_kg(kwh, grams)
     market_grams = carbon.market_grams_per_kwh.get(option.target)
     market = None if kwh is None or market_grams is None else operational_kg(kwh, market_grams)
-    embodied, covers = _embodied(plan.tco, ledger, cost, option)
+    embodied, covers = _embodied(carbon, ledger, cost, option)
     notes += [covers] if covers else []
     run, tokens = None, plan.workload.unit_tokens
     if location is not None:
@@ -248,21 +247,21 @@ def _kw_per_gpu() -> dict[str, float]:
     return found
 
 
-def _intensity(section: TcoSection, option: _Place) -> tuple[float | None, str]:
+def _intensity(carbon: CarbonTerms, option: _Place) -> tuple[float | None, str]:
     place = option.region
     if option.target == _OWNED:
-        if section.carbon.grid_grams_per_kwh is not None:
-            return section.carbon.grid_grams_per_kwh, "blueprint"
-        place = section.carbon.grid or (section.owner.tariff or "").partition("/")[0]
+        if carbon.grid_grams_per_kwh is not None:
+            return carbon.grid_grams_per_kwh, "blueprint"
+        place = carbon.grid or carbon.tariff_grid
     found = grid_intensities().get(place)
     return (None, "") if found is None else (found.value, f"{found.source}: {found.note}")
 
 
-def _embodied(section: TcoSection, ledger: Ledger, cost: CandidateCost, option: _Place) -> tuple[float | None, str]:
-    life_months = section.carbon.life / _MONTH_S
+def _embodied(carbon: CarbonTerms, ledger: Ledger, cost: CandidateCost, option: _Place) -> tuple[float | None, str]:
+    life_months = carbon.life_months
     published = embodied_by_gpu().get(option.accelerator)
-    if section.carbon.embodied_kg_per_server is not None:
-        making, covers = section.carbon.embodied_kg_per_server * cost.nodes, ""
+    if carbon.embodied_kg_per_server is not None:
+        making, covers = carbon.embodied_kg_per_server * cost.nodes, ""
     elif published is not None:
         making, covers = published.value * cost.gpus, f"embodied: {published.note}"
     else:

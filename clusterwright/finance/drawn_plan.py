@@ -7,7 +7,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from clusterwright.catalog.load import load
-from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.gpu_products import gpu_products
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-_MONTH_S = 730 * 3600.0
 _CLOUD_PRICE = "cloud_price"
 #: Scores below this one say nothing of the upper end of a band.
 _LEAST_SCORE = 0.1
@@ -115,7 +113,7 @@ def drawn_plan(
     """Return a plan over draws of its uncertain inputs.
 
     Args:
-        plan: with its bands and the rule of price paths in `tco`.
+        plan: with its bands and the rule of price paths.
         ledger: its cash flow.
         costs: of every option with a known price.
         book: the price history.
@@ -128,18 +126,17 @@ def drawn_plan(
         InputError: draws are out of range, or a band of the blueprint fits no input.
     """
     inputs = plan_inputs(plan, ledger, costs, accelerators)
-    rule = plan.tco.price_path
+    rule = plan.finance.path_rule
     resale = rule.resale_correlation
     markets, reason = _markets(plan, ledger, book, set(accelerators.values()))
     if not markets:
         columns = latin_hypercube(inputs, draws, seed=seed, resale_correlation=resale)
         used = PricePaths(source="band", reason=reason, resale_correlation=resale)
         return DrawnPlan(inputs=inputs, price_paths=used, drawn=simulate(ledger, columns, taxes=taxes, breakevens=True))
-    path = PathRule(block_months=max(1, round(rule.block / _MONTH_S)), drift=rule.drift, resale_correlation=resale)
     paths = PathDraws(
         markets=markets,
         accelerators=accelerators,
-        rule=path,
+        rule=rule,
         months=math.ceil(ledger.economics.horizon_months),
         draws=draws,
         seed=seed,
@@ -154,7 +151,7 @@ def drawn_plan(
     columns = {name: column for name, column in columns.items() if name.partition("/")[0] != _CLOUD_PRICE}
     return DrawnPlan(
         inputs=inputs,
-        price_paths=_summary(markets, path, mean),
+        price_paths=_summary(markets, rule, mean),
         drawn=simulate(ledger, columns, taxes=taxes, paths=paths, breakevens=True),
     )
 
@@ -181,7 +178,7 @@ def plan_inputs(
         utilisation=ledger.economics.utilisation,
         purchase_band=band,
         run_times=tuple(_run_times(plan, ledger, accelerators)),
-        own=own_bands(plan.tco.uncertainty),
+        own=plan.finance.uncertainty,
     )
 
 
@@ -191,7 +188,10 @@ def _run_times(plan: Plan, ledger: Ledger, accelerators: Mapping[str, str]) -> I
     A provider that is no target has that of the target with the same accelerators, a rented one rather than an owned.
     """
     targets = {option.target: option for option in plan.options}
-    alike = {option.accelerator: option for option in sorted(plan.options, key=lambda option: option.facility is None)}
+    alike = {
+        option.cluster.accelerator: option
+        for option in sorted(plan.options, key=lambda option: option.design.facility is None)
+    }
     keys: dict[str, list[str]] = {}
     for candidate in ledger.candidates:
         found = targets.get(candidate.target) or alike.get(accelerators.get(candidate.key, "")) or plan.options[0]
@@ -200,9 +200,11 @@ def _run_times(plan: Plan, ledger: Ledger, accelerators: Mapping[str, str]) -> I
         option = targets[target]
         # The upper end is at the confidence that the goals ask for; half of the runs or less say nothing of it.
         score = NormalDist().inv_cdf(plan.goals.confidence) / NormalDist().inv_cdf(0.9)
-        low = option.calendar_days_low / option.calendar_days
+        low = option.performance.calendar_days_low / option.performance.calendar_days
         high = (
-            (option.calendar_days_high / option.calendar_days) ** (1.0 / score) if score > _LEAST_SCORE else 1.0 / low
+            (option.performance.calendar_days_high / option.performance.calendar_days) ** (1.0 / score)
+            if score > _LEAST_SCORE
+            else 1.0 / low
         )
         yield OptionBand(name=target, keys=tuple(of_target), low=low, high=high)
 
@@ -211,9 +213,9 @@ def _markets(
     plan: Plan, ledger: Ledger, book: PriceBook, accelerators: set[str]
 ) -> tuple[dict[str, MarketHistory], str]:
     """Return the price histories to draw from, by accelerator; none where prices stay on one level, and why."""
-    if plan.tco.price_path.source == "band":
+    if plan.finance.price_paths == "band":
         return {}, "the blueprint says so"
-    if _CLOUD_PRICE in plan.tco.uncertainty:
+    if any(band.key == _CLOUD_PRICE for band in plan.finance.uncertainty):
         return {}, "the blueprint gives a band of cloud_price"
     found = market_histories(book, gpu_products(load()), accelerators, ledger.as_of)
     return found, "" if found else "no accelerator has two years of price history"

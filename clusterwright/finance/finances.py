@@ -1,6 +1,6 @@
 """A plan in the terms of finance: every target and term side by side, returns, and how sure the ranking is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
@@ -11,10 +11,9 @@ from clusterwright.finance.returns import Return, owning_returns
 from clusterwright.finance.sensitivities import HeatCell, Swing, sensitivities
 from clusterwright.finance.taxed import Taxed, taxed, taxes_of
 from clusterwright.finance.unit_costs import UnitCost, unit_costs
-from clusterwright.plan.alternatives.contracted import Offer
-from clusterwright.plan.alternatives.offers import offers
-from clusterwright.plan.alternatives.ranking import counted_ways
-from clusterwright.plan.record import Plan
+from clusterwright.plan.alternatives.hybrids import HYBRID
+from clusterwright.plan.alternatives.recount import known, ledger_of
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.chance.distributions import UncertainInput
@@ -41,7 +40,7 @@ class Finances:
         taxed: every option after tax, delivery and financing.
         unit_costs: of every option, in the order of `costs`; carbon: the same for energy and emissions.
         rows: every option's cash flow, by key; ledger: which counted them.
-        offers: by key of an option; a mix has none. beside: those that are left out because they do not compete.
+        ways: behind the options, by key; a mix has none.
         hybrid_returns: of owning a part, against each rented option.
     """
 
@@ -64,8 +63,7 @@ class Finances:
     carbon: tuple[Emissions, ...]
     rows: Mapping[str, tuple[CashFlowRow, ...]]
     ledger: Ledger
-    offers: Mapping[str, Offer] = field(default_factory=dict)
-    beside: tuple[Offer, ...] = ()
+    ways: Mapping[str, Alternative] = field(default_factory=dict)
     hybrid_returns: tuple[Return, ...] = ()
 
 
@@ -73,7 +71,7 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
     """Return a plan in the terms of finance, on its own bill, prices and as-of day.
 
     Args:
-        plan: with its options, and tax, delivery and financing in `tco`.
+        plan: with its alternatives and the terms of finance.
         book: documented prices.
         draws: of the uncertain inputs, 1 to a million.
         seed: of the draws.
@@ -81,24 +79,24 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
             which only GPU prices are known. They change no other figure.
 
     Raises:
-        InputError: draws are out of range, or the section cannot be counted with.
+        InputError: draws are out of range, or a grid or target of carbon is unknown.
     """
-    every = offers(plan, book)
-    counted = counted_ways(plan, _shown(plan, every, everything=everything), book)
-    found, mixes, ledger, costs = counted.offers, counted.mixes, counted.ledger, counted.costs
-    accelerators = {offer.candidate.key: offer.accelerator for offer in found}
+    shown = _shown(plan, everything=everything)
+    ledger = ledger_of(shown, plan.economics, book)
+    costs = known(ledger.costs())
+    accelerators = {way.key: way.cluster.accelerator for way in shown if way.candidate is not None}
     carbon = emissions(plan, ledger, costs, accelerators)
     chance = drawn_plan(
         plan,
         ledger,
         costs,
         book,
-        taxes_of(plan.tco, ledger),
-        accelerators=accelerators | {offer.candidate.key: offer.accelerator for offer in mixes.bases},
+        taxes_of(plan.finance.taxes),
+        accelerators=accelerators,
         draws=draws,
         seed=seed,
     )
-    known = {cost.key for cost in costs}
+    keys = {cost.key for cost in costs}
     rented = [cost for cost in costs if not cost.owned]
     owned = [cost for cost in costs if cost.owned]
     pairs = [(mine.mixed, entry) for mine, entry in owning_returns(ledger, owned, rented, chance.drawn.breakevens)]
@@ -116,25 +114,35 @@ def finances(plan: Plan, book: PriceBook, *, draws: int, seed: int, everything: 
         seed=seed,
         inputs=chance.inputs,
         price_paths=chance.price_paths,
-        drawn=tuple(option for option in chance.drawn.options if option.key in known),
-        regrets=tuple(entry for entry in chance.drawn.regrets if {entry.key, entry.right_key} <= known),
+        drawn=tuple(option for option in chance.drawn.options if option.key in keys),
+        regrets=tuple(entry for entry in chance.drawn.regrets if {entry.key, entry.right_key} <= keys),
         swings=swings,
         heat=heat,
         base_saving_usd=base,
         owned_key=mine,
         compared_with=against,
         mapped_with=mapped_with,
-        taxed=taxed(plan.tco, ledger, costs),
-        unit_costs=unit_costs(plan, ledger, costs, (*found, *mixes.bases)),
+        taxed=taxed(plan.finance, ledger, costs),
+        unit_costs=unit_costs(plan, ledger, costs, shown),
         carbon=carbon,
         rows={cost.key: rows.get(cost.key, ()) for cost in costs},
         ledger=ledger,
-        offers={offer.candidate.key: offer for offer in found},
-        beside=tuple(offer for offer in every if all(offer is not shown for shown in found)),
+        ways={way.key: way for way in shown if way.candidate is not None and way.candidate.listed},
     )
 
 
-def _shown(plan: Plan, found: Sequence[Offer], *, everything: bool) -> tuple[Offer, ...]:
-    """Return what is compared: what may be called the cheapest or is named in a mix, or everything."""
-    named = {hybrid.burst for hybrid in plan.tco.hybrid}
-    return tuple(offer for offer in found if everything or offer.candidate.competes or offer.candidate.key in named)
+def _shown(plan: Plan, *, everything: bool) -> tuple[Alternative, ...]:
+    """Return what is compared: what may be called the cheapest and the mixes that are asked for, or everything."""
+    if everything:
+        return plan.alternatives
+    parts = {part.key for way in plan.alternatives if way.mix and way.target == HYBRID for part in way.mix.parts}
+    single = {
+        way.key: way
+        for way in plan.alternatives
+        if way.candidate is not None and (way.candidate.competes or way.key in parts)
+    }
+    return tuple(
+        way
+        for way in plan.alternatives
+        if way.key in single or (way.mix is not None and all(part.key in single for part in way.mix.parts))
+    )

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clusterwright.plan.alternatives.contracted import Offer
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.tco.formulas.finance import Levelisation, capital_recovery_factor
 from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.tco.ledger.engine import Ledger
@@ -30,10 +29,10 @@ class UnitCost:
 
 
 def unit_costs(
-    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], found: Sequence[Offer]
+    plan: Plan, ledger: Ledger, costs: Sequence[CandidateCost], ways: Sequence[Alternative]
 ) -> tuple[UnitCost, ...]:
-    """Return what units of work cost, in the order of `costs`; `found` are the offers behind them and their mixes."""
-    goodputs = _goodputs(found, ledger)
+    """Return what units of work cost, in the order of `costs`; `ways` are behind them and their mixes."""
+    goodputs = _goodputs(ways, ledger)
     economics = ledger.economics
     charge = capital_recovery_factor(economics.discount_rate, economics.horizon_months / 12.0)
     levelised = ledger.levelised(
@@ -64,9 +63,9 @@ def unit_costs(
     )
 
 
-def _goodputs(found: Sequence[Offer], ledger: Ledger) -> dict[str, float]:
+def _goodputs(ways: Sequence[Alternative], ledger: Ledger) -> dict[str, float]:
     """Return the productive share of the hours of every option; of a mix by the shares of its work."""
-    by_key = {offer.candidate.key: offer.goodput for offer in found}
+    by_key = {way.key: way.performance.goodput for way in ways if way.performance.goodput is not None}
     return by_key | {
         key: sum(by_key[part] * share for part, share in shares.items()) for key, shares in ledger.work_shares.items()
     }

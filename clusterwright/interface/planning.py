@@ -138,9 +138,9 @@ def plan(
     if read is None:
         return result
     option = result.plan.option("onprem")
-    if option is None or option.facility is None:
+    if option is None or option.design.facility is None:
         raise InputError("quotes price a cluster on premises, the plan has none", help="add targets.onprem")
-    read.check(option.facility.bill.lines, {priced.line.sku: priced.unit_usd for priced in option.lines})
+    read.check(option.design.facility.bill.lines, {priced.line.sku: priced.unit_usd for priced in option.money.lines})
     return replace(result, quotes=read)
 
 

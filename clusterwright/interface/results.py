@@ -29,6 +29,8 @@ from clusterwright.tco.terms.records import CandidateCost, CashFlowRow, Paramete
 if TYPE_CHECKING:
     from clusterwright.feeds.vendor_quotes import VendorQuotes
 
+#: Records of options and alternatives whose values are columns of their tables.
+_INNER = ("cluster", "performance", "money", "deployment")
 #: Draws behind shares and bands of a comparison.
 DRAWS = 10_000
 
@@ -50,7 +52,9 @@ class PlanResult:
     quotes: "VendorQuotes | None" = None
 
     def __repr__(self) -> str:
-        chosen = ", ".join(f"{option.target}: {option.nodes} × {option.instance}" for option in self.plan.options)
+        chosen = ", ".join(
+            f"{option.target}: {option.cluster.nodes} × {option.cluster.instance}" for option in self.plan.options
+        )
         return f"<PlanResult of {self.plan.name}: {chosen}>"
 
     @property
@@ -103,7 +107,7 @@ class PlanResult:
             InputError: the plan has no such target.
         """
         with placing(self.blueprint):
-            money = money_as_asked(self.plan, self.facts.book)
+            money = money_as_asked(self.plan)
             return explanations(self.plan, on or self._target, ledger(self.plan, self.facts.book), money)
 
     def explain(self, number: str, on: str | None = None) -> Explanation:
@@ -143,7 +147,7 @@ class PlanResult:
         from clusterwright.outputs.deliverables import everything, parts_of  # noqa: PLC0415 - heavy
 
         with placing(self.blueprint):
-            money = money_as_asked(self.plan, self.facts.book)
+            money = money_as_asked(self.plan)
             return everything(self.plan, self.facts, parts=parts_of(self.plan, only), pdf=pdf, money=money)
 
     def stack(self, output: Path | str, on: str, *, force: bool = False) -> folder.Written:
@@ -183,7 +187,7 @@ class PlanResult:
             documents = onprem_files(self.plan, option, self.facts.catalogue, pdf=pdf)
             return {"plan.json": folder.text(dumps(self.plan))} | documents
         with placing(self.blueprint):
-            money = money_as_asked(self.plan, self.facts.book)
+            money = money_as_asked(self.plan)
             return cloud_files(self.plan, option, self.facts.catalogue, money)
 
     def export(self, to: str, on: str) -> str:
@@ -214,7 +218,7 @@ class PlanResult:
         from clusterwright.outputs.exports.focus import focus_rows  # noqa: PLC0415 - heavy
 
         with placing(self.blueprint):
-            money = money_as_asked(self.plan, self.facts.book)
+            money = money_as_asked(self.plan)
             return focus_rows(self.plan, ledger(self.plan, self.facts.book), begin=begin, money=money)
 
     def _planned(self, on: str) -> Option:
@@ -243,7 +247,7 @@ class PlanResult:
             "parameters": (Parameter, self.plan.parameters),
         }
         kind, rows = _named(name, records, "bill")
-        return table(rows, scalar_fields(kind))
+        return table(rows, scalar_fields(kind, *_INNER))
 
     @property
     def _target(self) -> str:
@@ -276,7 +280,7 @@ class Comparison:
         """Return what `clusterwright compare --json` prints."""
         plan = self.result.plan
         with placing(self.result.blueprint):
-            money = money_as_asked(plan, self.result.facts.book)
+            money = money_as_asked(plan)
             document = comparison_document(plan) | {
                 "scenario": scenario(self.result.blueprint, plan),
                 "ranking": ranking_document(plan, self.finances),
@@ -299,7 +303,7 @@ class Comparison:
             "cash_flow": (CashFlowRow, flows),
         }
         kind, rows = _named(name, records)
-        return table(rows, scalar_fields(kind))
+        return table(rows, scalar_fields(kind, *_INNER))
 
 
 def _named(name: str, records: Mapping[str, tuple[type, tuple[Any, ...]]], *more: str) -> tuple[type, tuple[Any, ...]]:
@@ -316,6 +320,6 @@ def _bill(plan: Plan) -> Relation:
         | {name: getattr(priced.line, name) for name in of_line}
         | {name: getattr(priced, name) for name in of_price}
         for option in plan.options
-        for priced in option.lines
+        for priced in option.money.lines
     ]
     return table(rows, {"target": str} | of_line | of_price)

@@ -64,7 +64,7 @@ def everything(
         if parts and option.target not in parts:
             continue
         progress(f"writing {option.target}")
-        if option.facility is None:
+        if option.design.facility is None:
             files |= _under(option.target, cloud_files(plan, option, facts.catalogue, money))
         else:
             files |= _under(option.target, onprem_files(plan, option, facts.catalogue, pdf=pdf))
@@ -105,7 +105,7 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
     files = onprem_documents(plan, option, catalogue) | _scheduler_files(plan, option, catalogue)
     files |= software_documents(plan, option)
     files |= _provisioning_files(plan, option, catalogue, files)
-    if option.scheduler == "kubernetes":
+    if option.deployment.scheduler == "kubernetes":
         files |= _control_plane_files(plan, option, catalogue, files)
     if not pdf:
         return files
@@ -119,14 +119,14 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
 def _provisioning_files(plan: Plan, option: Option, catalogue: Catalogue, files: dict[str, File]) -> dict[str, File]:
     from clusterwright.outputs.onprem.provisioning.documents import provisioning_documents  # noqa: PLC0415
 
-    assert option.facility is not None  # noqa: S101 - on premises
-    inventory, software = option.facility.inventory, plan.software_of(option.target)
+    assert option.design.facility is not None  # noqa: S101 - on premises
+    inventory, software = option.design.facility.inventory, plan.software_of(option.target)
     tables = {name: files[name].content.decode() for name in ("dhcp-hosts.csv", "ip-networks.csv", "cables.csv")}
     return provisioning_documents(
         replace(inventory, host_prefix=plan.cluster.host_prefix),
         tables,
         cluster=plan.cluster.name,
-        scheduler=option.scheduler,
+        scheduler=option.deployment.scheduler,
         architecture=(software and software.version("host_architecture")) or "x86_64",
         gpus=catalogue.systems[inventory.system].gpus // inventory.hosts_per_node,
     )
@@ -140,7 +140,7 @@ def _control_plane_files(plan: Plan, option: Option, catalogue: Catalogue, files
 
 
 def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
-    if option.scheduler == "kubernetes":
+    if option.deployment.scheduler == "kubernetes":
         from clusterwright.outputs.onprem.kubernetes import kubernetes_files  # noqa: PLC0415
 
         return _under("kubernetes", kubernetes_files(plan, option, catalogue))

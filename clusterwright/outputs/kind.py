@@ -74,15 +74,15 @@ class Task:
 
 def limits(option: Option) -> str:
     """Return what limits the work on a cluster, in a line; empty where nobody knows."""
-    return f"limited by {', '.join(option.limited_by)}" if option.limited_by else ""
+    performance = option.performance
+    return f"limited by {', '.join(performance.limited_by)}" if performance.limited_by else ""
 
 
 def reason(option: Option) -> str:
     """Return why a cluster is the answer for its target, in a line."""
     figures = [f"{name} {value}" for name, value in option.key_figures]
-    return (
-        f"{'; '.join((*figures, f'useful share of time {percent(option.goodput)}', *filter(None, (limits(option),))))}."
-    )
+    useful = f"useful share of time {percent(option.performance.goodput)}"
+    return f"{'; '.join((*figures, useful, *filter(None, (limits(option),))))}."
 
 
 def goal(plan: Plan) -> str:
@@ -102,8 +102,8 @@ def cluster_table(plan: Plan, _: MoneyFormat) -> Table:
             (
                 Cell(text=capital(NAME_OF_TARGET[option.target])),
                 *(Cell(text=dict(option.key_figures).get(name, "–")) for name in names),
-                Cell(text=percent(option.goodput)),
-                Cell(text="; ".join(option.limited_by) or "–"),
+                Cell(text=percent(option.performance.goodput)),
+                Cell(text="; ".join(option.performance.limited_by) or "–"),
             )
             for option in plan.options
         ),
@@ -152,5 +152,5 @@ class KindOutputs:
     task: Callable[[Plan, Option, Catalogue], Task] = lambda *_: Task()
     contents: Callable[[Option], str] = lambda _: ""
     job_row: str = "| `jobs.md` | what jobs need on the machines |"
-    working_nodes: Callable[[Option], int] = lambda option: option.nodes
+    working_nodes: Callable[[Option], int] = lambda option: option.cluster.nodes
     acceptance: Callable[[Plan, Option, OnPremDesign], Sequence[Step]] = lambda *_: ()

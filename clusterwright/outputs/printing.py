@@ -50,7 +50,7 @@ def drawing_pages(plan: Plan, option: Option, catalogue: Catalogue, files: Mappi
     Raises:
         ValueError: the option has no on-premises design.
     """
-    design = option.facility
+    design = option.design.facility
     if design is None:
         raise ValueError(f"{option.target} has no on-premises design")
     others = [name for name in sorted(files) if name.endswith(".svg") and not name.startswith(f"{FOLDER}/")]

@@ -82,16 +82,19 @@ def _comparison(plan: Plan, money: MoneyFormat) -> list[str]:
 
 
 def _row(plan: Plan, way: Alternative, money: MoneyFormat) -> list[str]:
+    cluster = way.cluster
     return [
         term_text(way.key),
-        f"{way.nodes:,} × {way.instance} ({way.gpus:,} GPUs)" if way.instance else f"{way.nodes:,} nodes",
+        f"{cluster.nodes:,} × {cluster.instance} ({cluster.gpus:,} GPUs)"
+        if cluster.instance
+        else f"{cluster.nodes:,} nodes",
         *days_shown(plan, days_of(way)),
         cash_text(way, money),
         share_text(way, money),
-        money.band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
+        money.band(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high),
         purchase_text(way, money),
-        "unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):.2f}",
-        percent(way.priced_share),
+        "unknown" if way.money.usd_per_gpu_hour is None else f"{money.amount(way.money.usd_per_gpu_hour):.2f}",
+        percent(way.money.priced_share),
         answers_text(plan, way.key),
     ]
 
@@ -167,9 +170,9 @@ def _missing(plan: Plan) -> list[str]:
         f"- {NAME_OF_TARGET[option.target]}: {cell(entry.item)} has no price ({cell(entry.reason)}), so its "
         "totals are unknown"
         for option in plan.options
-        for entry in option.missing
+        for entry in option.money.missing
     ]
-    power = [item for option in plan.options for item in option.unknown_power_items]
+    power = [item for option in plan.options for item in option.cluster.unknown_power_items]
     if power:
         lines.append(f"- Power of parts whose rating no source gives: {', '.join(map(cell, sorted(set(power))))}")
     return lines
@@ -179,7 +182,7 @@ def _contents(plan: Plan) -> list[str]:
     lines = ["- `plan.json`: every number above, versioned; its JSON Schema: `clusterwright schema plan`"]
     for option in plan.options:
         if option.target == "onprem":
-            files = f"{option.scheduler.capitalize()} files"
+            files = f"{option.deployment.scheduler.capitalize()} files"
             lines.append(f"- `onprem/`: bill of materials, racks, fabric, cables, power and cooling, storage, {files}")
         else:
             lines.append(

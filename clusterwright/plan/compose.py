@@ -1,7 +1,7 @@
 """Composes the records of a Plan from what was chosen; decides nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 from clusterwright import __version__
@@ -10,14 +10,16 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.blueprint.sections.jobs import SHARED_PATH, Jobs
 from clusterwright.blueprint.sections.stack_state import StackState
-from clusterwright.blueprint.sections.tenants import tenants_of
+from clusterwright.blueprint.sections.tenants import TenantSection
 from clusterwright.blueprint.sections.users import list_of
 from clusterwright.blueprint.sizes import Sizes
 from clusterwright.clouds import has_service_range
 from clusterwright.errors import Finding
 from clusterwright.plan.alternatives.recount import not_counted
-from clusterwright.plan.candidates.consider import Choice, days, key_of
+from clusterwright.plan.basis import Basis
+from clusterwright.plan.candidates.consider import SizedAlternative, days, key_of
 from clusterwright.plan.candidates.hardware import rented_shares
+from clusterwright.plan.currency import currency_of
 from clusterwright.plan.deployment import (
     AwsExistingIds,
     AzureExistingIds,
@@ -28,19 +30,24 @@ from clusterwright.plan.deployment import (
 )
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
+from clusterwright.plan.finance_terms import finance_terms, own_bands
 from clusterwright.plan.findings.near_misses import near_misses
-from clusterwright.plan.own_bands import own_bands
 from clusterwright.plan.record import (
+    SCHEMA,
     ClusterNames,
     Constraint,
-    EconomicsSummary,
+    Deployment,
+    Design,
+    FrontPoint,
     GoalSummary,
     Hardware,
     Option,
-    OtherOption,
     Plan,
+    PlannedCluster,
+    PlannedPerformance,
+    planned_money,
 )
-from clusterwright.plan.work import growth_factor, reference
+from clusterwright.plan.tenants import Tenant
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.chance.uncertainty import uncertain_inputs
 from clusterwright.tco.ledger.engine import Ledger
@@ -82,7 +89,7 @@ def compose(
     options: tuple[Option, ...],
     ledger: Ledger,
     *,
-    other_options: tuple[OtherOption, ...],
+    other_options: tuple[Option, ...],
     warnings: tuple[Finding, ...],
 ) -> Plan:
     """Return the Plan of what was sized, before its ways are ranked.
@@ -99,14 +106,15 @@ def compose(
     Raises:
         InputError: a band of `tco.uncertainty` does not fit an input.
     """
+    cluster = blueprint.cluster
     economics = ledger.economics
-    users, groups = list_of(blueprint.cluster.users, blueprint.cluster.groups)
+    users, groups = list_of(cluster.users, cluster.groups)
     uncertain_inputs(
         ledger.parameters, utilisation=economics.utilisation, own=own_bands(blueprint.tco.uncertainty)
     )  # refuses a band that fits no input, before anything is made of the plan
     return engine.plan(
-        dict[str, Any](
-            schema=1,
+        Plan(
+            schema=SCHEMA,
             clusterwright=__version__,
             catalogue=facts.catalogue.version,
             name=blueprint.name,
@@ -118,28 +126,17 @@ def compose(
                 confidence=blueprint.goals.confidence,
                 budget_usd=blueprint.economics.budget,
             ),
-            economics=EconomicsSummary(
-                horizon_months=economics.horizon_months,
-                utilisation=economics.utilisation,
-                discount_rate=economics.discount_rate,
-                hours_per_month=economics.hours_per_month,
-                power_price_usd_per_kwh=economics.power_price_usd_per_kwh,
-                pue=economics.pue,
-                runs=economics.runs,
-                reference_days=economics.reference_days,
-                reference_target=reference(ledger.candidates).target,
-                growth_factor=growth_factor(economics),
-            ),
+            economics=replace(economics, as_of=ledger.as_of),
             cluster=ClusterNames(
-                name=blueprint.cluster.name or blueprint.name,
-                partition=blueprint.cluster.partition,
-                host_prefix=blueprint.cluster.host_prefix,
-                tags=tuple(sorted(blueprint.cluster.tags.items())),
-                jobs=_jobs(blueprint.cluster.jobs, blueprint.name),
+                name=cluster.name or blueprint.name,
+                partition=cluster.partition,
+                host_prefix=cluster.host_prefix,
+                tags=tuple(sorted(cluster.tags.items())),
+                jobs=_jobs(cluster.jobs, blueprint.name),
                 users=tuple(users),
                 groups=tuple(groups),
-                identity=blueprint.cluster.identity,
-                tenants=tenants_of(blueprint.tenants),
+                identity=cluster.identity,
+                tenants=_tenants(blueprint.tenants),
             ),
             recommended="",
             recommended_horizon="",
@@ -151,13 +148,29 @@ def compose(
             warnings=warnings,
             not_counted=not_counted(
                 kind=blueprint.workload.kind,
-                owned=any(option.facility is not None for option in options),
-                rented=any(option.facility is None for option in options),
+                owned=any(option.design.facility is not None for option in options),
+                rented=any(option.design.facility is None for option in options),
                 given={parameter.key for parameter in ledger.parameters if parameter.value},
             ),
-            quotes=economics.quotes,
-            tco=blueprint.tco,
+            finance=finance_terms(blueprint.tco, ledger.as_of),
+            currency=currency_of(blueprint.tco.currency, ledger.as_of.isoformat(), ledger.book),
         )
+    )
+
+
+def _tenants(sections: Sequence[TenantSection]) -> tuple[Tenant, ...]:
+    return tuple(
+        Tenant(
+            name=one.name,
+            share=one.share,
+            borrows=one.when_free == "borrow",
+            users=tuple(one.users),
+            most_gpus=one.max_gpus,
+            most_gpus_per_user=one.max_gpus_per_user,
+            longest_job_s=one.longest_job,
+            weight=one.share if one.weight is None else one.weight,
+        )
+        for one in sections
     )
 
 
@@ -178,94 +191,107 @@ def _jobs(jobs: Jobs, name: str) -> JobSettings:
 
 def option(
     blueprint: Blueprint,
-    choice: Choice,
+    sized: SizedAlternative,
     cost: CandidateCost,
     front: Sequence[SizedPoint],
     costs: Mapping[str, CandidateCost],
     *,
     engine: Engine,
     considered: tuple[Hardware, ...],
+    basis: Basis | None,
     missing: Sequence[SizedPoint] = (),
 ) -> Option:
     """Return the record of a target's chosen point.
 
     Args:
         blueprint: for what was asked of the target.
-        choice: the point.
+        sized: the point, with its bill and what its provider charges beside it.
         cost: what it costs beside the other targets' chosen points.
         front: every size of the target that was considered.
         costs: of the sizes that were billed, by key.
         engine: of the workload.
         considered: the hardware that there was to choose from.
+        basis: what the dollars rest on.
         missing: sizes of that hardware that miss the goals.
     """
-    target, point = choice.resolved, choice.point
-    kept, spot = rented_shares(blueprint, choice, engine)
-    asked = getattr(blueprint.targets, target.target)
-    shared = {field.name for field in fields(CandidateCost)} & {field.name for field in fields(Option)}
-    described = {"target", "nodes", "gpus", "calendar_days", "run_usd", "run_usd_low", "run_usd_high"}
-    common = dict[str, Any](
+    target, point = sized.resolved, sized.point
+    kept, spot = rented_shares(blueprint, sized, engine)
+    common = Option(
         target=target.target,
-        instance=target.node.id,
-        region=asked.region if target.target in CLOUDS else "",
-        zone=(asked.zone or "") if target.target in CLOUDS else "",
-        capacity=asked.capacity if target.target in CLOUDS else "",
-        reservation=(asked.reservation or "") if target.target in CLOUDS else "",
-        scheduler=asked.scheduler,
-        network_cidr=(asked.network.cidr or "") if target.target in CLOUDS else "",
-        service_cidr=(asked.network.service_cidr or "") if has_service_range(target.target) else "",
-        existing_network=existing_ids(target.target, asked) if target.target in CLOUDS else None,
-        state=state_backend(asked.state) if target.target in CLOUDS else None,
-        time_to_live_hours=_rented_for(blueprint.cluster.time_to_live, target.target, unit_s=3600),
-        stop_when_idle_minutes=_rented_for(blueprint.cluster.stop_when_idle, target.target, unit_s=60),
-        accelerator=target.node.accelerator.id,
-        accelerator_name=target.node.accelerator.name,
-        nodes=point.nodes,
-        gpus=point.gpus,
-        gpus_per_node=target.node.gpus,
-        hbm_bytes_per_gpu=target.node.hbm_bytes_per_gpu,
-        network=target.node.network,
-        power_cap_w=target.node.power_cap_w,
-        goodput=engine.useful_share(point),
-        storage=point.storage,
-        calendar_days=point.calendar_days,
-        calendar_days_low=point.calendar_days_low,
-        calendar_days_high=point.calendar_days_high,
-        meets_goal=choice.meets_goal,
-        limited_by=point.limited_by,
-        it_power_w=choice.bill.it_power_w,
-        unknown_power_items=choice.bill.unknown_power_items,
-        facility=choice.design,
-        file_system=choice.file_system,
-        front=tuple(
-            engine.front_point(
-                other,
-                {
-                    "nodes": other.nodes,
-                    "gpus": other.gpus,
-                    "calendar_days": other.calendar_days,
-                    "calendar_days_high": other.calendar_days_high,
-                    "meets_goal": choice.meets_goal,
-                    "run_usd": None if costed is None else costed.run_cash_usd,
-                    "run_share_usd": None if costed is None else costed.run_share_usd,
-                },
-            )
-            for other in front
-            for costed in [costs.get(key_of(target, other, choice.term))]
+        cluster=_cluster(sized),
+        performance=PlannedPerformance(
+            calendar_days=point.calendar_days,
+            calendar_days_low=point.calendar_days_low,
+            calendar_days_high=point.calendar_days_high,
+            goodput=engine.useful_share(point),
+            kept_goodput=kept,
+            spot_goodput=spot,
+            meets_goal=sized.meets_goal,
+            limited_by=point.limited_by,
+            front=tuple(
+                _front_point(sized, other, costs.get(key_of(target, other, sized.term)), engine) for other in front
+            ),
+            near_misses=near_misses(missing, nodes=point.nodes, goal_days=days(blueprint.goals.finish_within)),
         ),
-        considered=considered,
-        near_misses=near_misses(missing, nodes=point.nodes, goal_days=days(blueprint.goals.finish_within)),
-        kept_goodput=kept,
-        spot_goodput=spot,
-        constraints=_constraints(blueprint, target.target, engine),
-        booked=choice.booked,
-        run_usd=cost.run_cash_usd,
-        run_usd_low=None if cost.shared else cost.run_usd_low,
-        run_usd_high=None if cost.shared else cost.run_usd_high,
-        run_share_usd=cost.run_share_usd,
-        **{name: getattr(cost, name) for name in shared - described},
+        money=planned_money(cost, sized.candidate, basis=basis, booked=sized.booked),
+        deployment=_deployment(blueprint, target.target),
+        design=Design(
+            constraints=_constraints(blueprint, target.target, engine),
+            considered=considered,
+            storage=point.storage,
+            file_system=sized.file_system,
+            facility=sized.design,
+        ),
     )
     return engine.option(target, point, common)
+
+
+def _cluster(sized: SizedAlternative) -> PlannedCluster:
+    node, point = sized.resolved.node, sized.point
+    return PlannedCluster(
+        instance=node.id,
+        accelerator=node.accelerator.id,
+        accelerator_name=node.accelerator.name,
+        nodes=point.nodes,
+        gpus=point.gpus,
+        gpus_per_node=node.gpus,
+        hbm_bytes_per_gpu=node.hbm_bytes_per_gpu,
+        network=node.network,
+        power_cap_w=node.power_cap_w,
+        it_power_w=sized.candidate.bill.it_power_w,
+        unknown_power_items=sized.candidate.bill.unknown_power_items,
+    )
+
+
+def _front_point(sized: SizedAlternative, point: SizedPoint, cost: CandidateCost | None, engine: Engine) -> FrontPoint:
+    common = FrontPoint(
+        nodes=point.nodes,
+        gpus=point.gpus,
+        calendar_days=point.calendar_days,
+        calendar_days_high=point.calendar_days_high,
+        meets_goal=sized.meets_goal,
+        run_usd=None if cost is None else cost.run_cash_usd,
+        run_share_usd=None if cost is None else cost.run_share_usd,
+    )
+    return engine.front_point(point, common)
+
+
+def _deployment(blueprint: Blueprint, target: str) -> Deployment:
+    asked = getattr(blueprint.targets, target)
+    rented = target in CLOUDS
+    return Deployment(
+        region=asked.region if rented else "",
+        zone=(asked.zone or "") if rented else "",
+        capacity=asked.capacity if rented else "",
+        reservation=(asked.reservation or "") if rented else "",
+        scheduler=asked.scheduler,
+        network_cidr=(asked.network.cidr or "") if rented else "",
+        service_cidr=(asked.network.service_cidr or "") if has_service_range(target) else "",
+        existing_network=existing_ids(target, asked) if rented else None,
+        state=state_backend(asked.state) if rented else None,
+        time_to_live_hours=_rented_for(blueprint.cluster.time_to_live, target, unit_s=3600),
+        stop_when_idle_minutes=_rented_for(blueprint.cluster.stop_when_idle, target, unit_s=60),
+    )
 
 
 def _rented_for(seconds: float | None, target: str, *, unit_s: float) -> float | None:

@@ -8,13 +8,13 @@ the work of the horizon costs least.
 """
 
 import datetime as dt
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 
 from clusterwright.blueprint.resolve import Resolved
-from clusterwright.blueprint.rules.hardware import ResolvedTarget, Unusable
+from clusterwright.blueprint.rules.hardware import ResolvedTarget, Unusable, is_choice
 from clusterwright.blueprint.rules.node_software import software_of
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.contracts import CloudExtras
@@ -23,13 +23,15 @@ from clusterwright.facility.fabric.compute import fabric_warnings
 from clusterwright.facility.storage_checks import storage_warnings
 from clusterwright.plan.alternatives.answer_basis import bases
 from clusterwright.plan.alternatives.contracted import charged
-from clusterwright.plan.alternatives.ranking import ranking
+from clusterwright.plan.alternatives.offers import Asked, PlannedSize, not_met, offers, planned_sizes
+from clusterwright.plan.alternatives.ranking import ranked
+from clusterwright.plan.basis import Basis
 from clusterwright.plan.candidates.capacities import OtherCapacity, other_capacities, pinned, too_short
 from clusterwright.plan.candidates.cloud_addresses import address_findings
 from clusterwright.plan.candidates.cloud_limits import capacity_warnings, time_findings
 from clusterwright.plan.candidates.cloud_warnings import place_warnings
-from clusterwright.plan.candidates.consider import Choice, Considered, candidate, consider
-from clusterwright.plan.candidates.hardware import chosen_by_usd, hardware, hardware_field
+from clusterwright.plan.candidates.consider import Considered, SizedAlternative, consider
+from clusterwright.plan.candidates.hardware import best_of_each, chosen_by_usd, hardware, hardware_field
 from clusterwright.plan.compose import compose, option
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.engines import engine_of
@@ -38,14 +40,14 @@ from clusterwright.plan.findings.price_evidence import old_prices
 from clusterwright.plan.findings.slices import slice_warnings
 from clusterwright.plan.findings.tenants import tenant_warnings
 from clusterwright.plan.owned.cost import growth_of, parameters_of, resale_of
-from clusterwright.plan.record import Alternative, Option, OtherOption, Plan, WorkloadSummary
+from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.without_effect import without_effect
 from clusterwright.plan.work import UTILISATION, too_many_runs, with_reference
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.ledger.engine import Ledger, cost
-from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
+from clusterwright.tco.terms.records import CandidateCost, Economics
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 
 Progress = Callable[[str], None]
@@ -96,31 +98,30 @@ def decide(
     if not targets:
         raise RuleError(tuple(failures))
     others = other_capacities(
-        blueprint, facts, engine, {several[0].choices[0].resolved.target: several for several in targets}
+        blueprint, facts, engine, {several[0].sized[0].resolved.target: several for several in targets}
     )
-    choices = [
-        choice
+    sized = [
+        entry
         for several in (*targets, *(other.several for other in others))
         for considered in several
-        for choice in considered.choices
+        for entry in considered.sized
     ]
-    fastest = [choice.compared for choice in choices if choice.compared is not choice]
-    progress(f"pricing {len(choices)} clusters")
+    fastest = [entry.compared for entry in sized if entry.compared is not entry]
+    progress(f"pricing {len(sized)} clusters")
     # What a provider charges beside the bill is a part of every size's cost, as it is of every way that is ranked.
-    costed = partial(_costed, extras=blueprint.tco.cloud, day=economics.as_of or book.newest_day)
-    looked_at = cost(
-        [costed(choice, choice.key) for choice in (*choices, *fastest)], economics, book, scenarios=("base",)
-    )
+    priced = partial(_priced, extras=blueprint.tco.cloud, day=economics.as_of or book.newest_day)
+    looked_at = cost([priced(entry).candidate for entry in (*sized, *fastest)], economics, book, scenarios=("base",))
     costs = {entry.key: entry for entry in looked_at}
     chosen = [_chosen(several, costs, engine) for several in targets]
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
-    named = [costed(choice, choice.resolved.target) for choice, _ in chosen]
-    ledger = Ledger(named, with_reference(economics, named), book).reconciled()
+    named = [priced(best.sized, best.sized.resolved.target) for best in chosen]
+    economics = with_reference(economics, [entry.candidate for entry in named])
+    ledger = Ledger([entry.candidate for entry in named], economics, book).reconciled()
     final = {entry.key: entry for entry in ledger.costs()}
     # Other capacities and commitments do the same work, beside the options and without a word in it.
     best_others = {other.key: _chosen(other.several, costs, engine) for other in others if other.several}
-    others_named = [costed(choice, key) for key, (choice, _) in best_others.items()]
-    others_ledger = Ledger(others_named, with_reference(economics, named), book).reconciled()
+    others_named = {key: priced(best.sized, key) for key, best in best_others.items()}
+    others_ledger = Ledger([entry.candidate for entry in others_named.values()], economics, book).reconciled()
     final |= {entry.key: entry for entry in others_ledger.costs()}
     basis = {
         key: found
@@ -129,20 +130,15 @@ def decide(
     }
     workload = engine.workload(blueprint)
     unit = workload.unit
-    record = partial(_option, engine=engine, costs=costs, refused=refused)
+    record = partial(_option, engine=engine, costs=costs, final=final, basis=basis, refused=refused)
     options = tuple(
-        replace(
-            record(blueprint, choice, front, several, final[choice.resolved.target]),
-            basis=basis[choice.resolved.target],
-        )
-        for (choice, front), several in zip(chosen, targets, strict=True)
+        record(blueprint, entry, best, several) for entry, best, several in zip(named, chosen, targets, strict=True)
     )
-    others_options = {
-        other.key: replace(
-            record(other.blueprint, *best_others[other.key], other.several, final[other.key]), basis=basis[other.key]
-        )
-        for other in others
-        if other.key in best_others and _is_priced(other, costs)
+    worth_a_word = [other for other in others if _is_priced(other, costs)]
+    other_options = {
+        other.key: record(other.blueprint, others_named[other.key], best_others[other.key], other.several)
+        for other in worth_a_word
+        if other.key in best_others
     }
     plan = compose(
         blueprint,
@@ -150,29 +146,23 @@ def decide(
         facts,
         options,
         ledger,
-        other_options=tuple(
-            _other_option(
-                other, others_options.get(other.key), best_others.get(other.key, (None, ()))[0], engine, workload
-            )
-            for other in others
-            if _is_priced(other, costs)
-        ),
+        other_options=tuple(other_options.values()),
         warnings=(
             *(
                 warning
-                for entry, (choice, _) in zip(options, chosen, strict=True)
+                for entry, best in zip(options, chosen, strict=True)
                 for warning in (
-                    *place_warnings(blueprint, facts.catalogue, choice.resolved),
-                    *capacity_warnings(entry, choice.resolved, unit),
+                    *place_warnings(blueprint, facts.catalogue, best.sized.resolved),
+                    *capacity_warnings(entry, best.sized.resolved, unit),
                 )
             ),
             *(
                 warning
                 for entry in options
-                if entry.facility is not None
+                if entry.design.facility is not None
                 for warning in (
-                    *storage_warnings(entry.facility.inventory),
-                    *fabric_warnings(entry.facility.inventory.fabric),
+                    *storage_warnings(entry.design.facility.inventory),
+                    *fabric_warnings(entry.design.facility.inventory.fabric),
                 )
             ),
             *old_prices(options, as_of=ledger.as_of, max_age_s=blueprint.economics.max_price_age),
@@ -180,85 +170,133 @@ def decide(
             *without_effect(whole or blueprint, options),
         ),
     )
-    nodes = [software_of(choice.resolved, blueprint) for choice, _ in chosen]
+    nodes = [software_of(best.sized.resolved, blueprint) for best in chosen]
     plan = replace(
         plan,
         software=tuple(found for found in nodes if found is not None),
         warnings=(*plan.warnings, *slice_warnings(nodes, options), *tenant_warnings(plan.cluster.tenants, options)),
-        findings=(*failures, *_findings(blueprint, engine, options, [choice.resolved for choice, _ in chosen])),
+        findings=(*failures, *_findings(blueprint, engine, options, [best.sized.resolved for best in chosen])),
     )
     progress("ranking every way")
-    return _ranked(plan, book, max_age_s=blueprint.economics.max_price_age)
+    asked = Asked(section=blueprint.tco, economics=plan.economics, book=book, day=ledger.as_of, unit=unit)
+    sizes = [
+        size
+        for option, best, several in zip(options, chosen, targets, strict=True)
+        for size in planned_sizes(
+            blueprint,
+            engine,
+            _hardware(blueprint, best.sized, several, costs),
+            costs,
+            reason=not_met(option, plan.goals.finish_within_days, _ended(plan, option)),
+        )
+    ]
+    others_sized = [
+        size
+        for other in worth_a_word
+        if other.key in other_options
+        for size in _other_sizes(
+            other, other_options[other.key], best_others[other.key].sized, plan, engine=engine, costs=costs
+        )
+    ]
+    held = {other.key: other.held for other in worth_a_word if other.key not in other_options}
+    ways = offers(sizes, others_sized, held, asked)
+    return _ranked(plan, ranked(ways, options, asked, max_age_s=blueprint.economics.max_price_age))
 
 
-def _costed(choice: Choice, key: str, *, extras: CloudExtras, day: dt.date) -> Candidate:
-    """Return a choice as cost takes it, with what its provider charges beside the bill."""
-    return charged(replace(candidate(choice), key=key), extras, day)[0]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Best:
+    """The best size of the best hardware of a target, with the sizes of that hardware that were considered."""
+
+    sized: SizedAlternative
+    considered: Considered
 
 
-def _ranked(plan: Plan, book: PriceBook, *, max_age_s: float) -> Plan:
-    """Return a plan with every way ranked, those that it recommends, and whether one is within the budget."""
-    ways = ranking(plan, book, max_age_s=max_age_s)
-    alone = recommended(ways, plan.goals.budget_usd)
-    kept = recommended_horizon(ways)
+def _priced(sized: SizedAlternative, key: str | None = None, *, extras: CloudExtras, day: dt.date) -> SizedAlternative:
+    """Return a size with what its provider charges beside the bill, under another name if one is given."""
+    candidate = sized.candidate if key is None else replace(sized.candidate, key=key)
+    return replace(sized, candidate=charged(candidate, extras, day)[0])
+
+
+def _ranked(plan: Plan, ways: tuple[Alternative, ...]) -> Plan:
+    """Return a plan with every way, those that it recommends, and whether one is within the budget."""
+    plan = replace(plan, alternatives=ways)
+    alone = recommended(plan.ranking, plan.goals.budget_usd)
+    kept = recommended_horizon(plan.ranking)
     return replace(
         plan,
-        ranking=ways,
         recommended="" if alone is None else alone.target,
         recommended_key="" if alone is None else alone.key,
         recommended_horizon="" if kept is None else kept.target,
         recommended_horizon_key="" if kept is None else kept.key,
-        findings=(*plan.findings, *_over_budget(plan, ways)),
+        findings=(*plan.findings, *_over_budget(plan, plan.ranking)),
     )
 
 
 def _option(
     blueprint: Blueprint,
-    choice: Choice,
-    front: tuple[SizedPoint, ...],
+    priced: SizedAlternative,
+    best: _Best,
     several: Sequence[Considered],
-    costed: CandidateCost,
     *,
     engine: Engine,
     costs: dict[str, CandidateCost],
+    final: dict[str, CandidateCost],
+    basis: dict[str, Basis],
     refused: Sequence[Unusable],
 ) -> Option:
-    """Return the record of a choice, with the hardware that there was to choose from."""
+    """Return the record of a size, with the hardware that there was to choose from."""
     return option(
         blueprint,
-        choice,
-        costed,
-        front,
+        priced,
+        final[priced.key],
+        best.considered.points,
         costs,
         engine=engine,
-        considered=hardware(blueprint, choice, several, costs, refused, engine=engine),
-        missing=next(considered.missing for considered in several if choice in considered.choices),
+        considered=hardware(blueprint, best.sized, several, costs, refused),
+        basis=basis[priced.key],
+        missing=best.considered.missing,
     )
 
 
 def _is_priced(other: OtherCapacity, costs: dict[str, CandidateCost]) -> bool:
     """Tell whether a capacity is worth a word: a price of it is known, or why it cannot be had."""
-    choices = [choice for considered in other.several for choice in considered.choices]
-    return not choices or any(chosen_by_usd(costs[choice.key]) is not None for choice in choices)
+    sized = [entry for considered in other.several for entry in considered.sized]
+    return not sized or any(chosen_by_usd(costs[entry.key]) is not None for entry in sized)
 
 
-def _other_option(
+def _hardware(
+    blueprint: Blueprint, best: SizedAlternative, several: Sequence[Considered], costs: dict[str, CandidateCost]
+) -> list[SizedAlternative]:
+    """Return the best size of each hardware that a target leaves to choose, the chosen one first."""
+    free = is_choice(getattr(blueprint.targets, best.resolved.target))
+    return best_of_each(best, several, costs) if free else [best]
+
+
+def _other_sizes(
     other: OtherCapacity,
-    option: Option | None,
-    best: Choice | None,
+    option: Option,
+    best: SizedAlternative,
+    plan: Plan,
+    *,
     engine: Engine,
-    workload: WorkloadSummary,
-) -> OtherOption:
-    """Return the record of another capacity or commitment, with its best size as an option of its own."""
-    late = "" if best is None else too_short(best.resolved, best.point.calendar_days_high, workload)
-    return engine.other_option(
-        {
-            "key": other.key,
-            "option": option,
-            "set_values": () if best is None else pinned(other, best),
-            "held": other.held or late,
-        }
+    costs: dict[str, CandidateCost],
+) -> Iterator[PlannedSize]:
+    """Yield the sizes of another capacity or commitment as it is planned, with why it cannot be the answer."""
+    late = too_short(best.resolved, best.point.calendar_days_high, plan.workload)
+    return planned_sizes(
+        other.blueprint,
+        engine,
+        _hardware(other.blueprint, best, other.several, costs),
+        costs,
+        reason=not_met(option, plan.goals.finish_within_days),
+        held=other.held or late,
+        set_values=pinned(other, best),
     )
+
+
+def _ended(plan: Plan, option: Option) -> str:
+    """Return what `CAP004` says of an option's capacity; empty where it lasts."""
+    return next((entry.message for entry in plan.findings if entry.id == "CAP004" and option.target in entry.path), "")
 
 
 def _looked_at(
@@ -295,12 +333,10 @@ def _looked_at(
     return found, findings, refused
 
 
-def _chosen(
-    several: Sequence[Considered], costs: dict[str, CandidateCost], engine: Engine
-) -> tuple[Choice, tuple[SizedPoint, ...]]:
-    """Return the best size of the best hardware, and the sizes of that hardware that were considered."""
-    best = _best([choice for considered in several for choice in considered.choices], costs, engine.shortfall)
-    return best, next(considered.points for considered in several if best in considered.choices)
+def _chosen(several: Sequence[Considered], costs: dict[str, CandidateCost], engine: Engine) -> _Best:
+    """Return the best size of the best hardware."""
+    best = _best([entry for considered in several for entry in considered.sized], costs, engine.shortfall)
+    return _Best(sized=best, considered=next(considered for considered in several if best in considered.sized))
 
 
 def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
@@ -333,8 +369,8 @@ def economics_of(blueprint: Blueprint, book: PriceBook) -> Economics:
 
 
 def _best(
-    points: Sequence[Choice], costs: dict[str, CandidateCost], shortfall: Callable[[SizedPoint], float]
-) -> Choice:
+    points: Sequence[SizedAlternative], costs: dict[str, CandidateCost], shortfall: Callable[[SizedPoint], float]
+) -> SizedAlternative:
     """Return the point that costs least: for a unit of work where it is rented, for the horizon's where it is owned.
 
     A size is compared by its fastest layout; which of its layouts is taken is no reason for another size. All points of
@@ -343,13 +379,13 @@ def _best(
     no hardware of a choice meets the goals, the nearest to them is taken.
     """
 
-    def rank(choice: Choice) -> tuple[bool, bool, float, float, int, float, str]:
-        broken = choice.design is not None and bool(choice.design.findings)
-        point = choice.compared.point
-        missed = 0.0 if choice.meets_goal else shortfall(point)
-        usd = chosen_by_usd(costs[choice.compared.key])
+    def rank(entry: SizedAlternative) -> tuple[bool, bool, float, float, int, float, str]:
+        broken = entry.design is not None and bool(entry.design.findings)
+        point = entry.compared.point
+        missed = 0.0 if entry.meets_goal else shortfall(point)
+        usd = chosen_by_usd(costs[entry.compared.key])
         paid = float("inf") if usd is None else usd
-        return not choice.meets_goal, broken, missed, paid, point.nodes, point.calendar_days, point.node.id
+        return not entry.meets_goal, broken, missed, paid, point.nodes, point.calendar_days, point.node.id
 
     return min(points, key=rank)
 
@@ -360,9 +396,14 @@ def recommended(ways: Sequence[Alternative], budget_usd: float | None) -> Altern
     What is bought is within the budget of a run by the share of it that a run takes.
     """
     known = [
-        (way.run_usd is None, way.capex_usd if way.run_usd is None else way.run_usd, way.key, way)
+        (
+            way.money.run_usd is None,
+            way.money.capex_usd if way.money.run_usd is None else way.money.run_usd,
+            way.key,
+            way,
+        )
         for way in ways
-        if way.ranked and (way.run_usd is not None or (way.owned and way.capex_usd is not None))
+        if way.ranked and (way.money.run_usd is not None or (way.owned and way.money.capex_usd is not None))
         if budget_usd is None or _of_a_run(way) <= budget_usd
     ]
     return min(known, key=lambda entry: entry[:3])[3] if known else None
@@ -370,14 +411,14 @@ def recommended(ways: Sequence[Alternative], budget_usd: float | None) -> Altern
 
 def _of_a_run(way: Alternative) -> float:
     """Return what a run costs, in cash or as its share; endless where neither is known."""
-    costs = (usd for usd in (way.run_usd, way.run_share_usd) if usd is not None)
+    costs = (usd for usd in (way.money.run_usd, way.money.run_share_usd) if usd is not None)
     return next(costs, float("inf"))
 
 
 def recommended_horizon(ways: Sequence[Alternative]) -> Alternative | None:
     """Return the ranked way on which the work of the horizon costs least in present value."""
-    known = [way for way in ways if way.ranked and way.npv_usd is not None]
-    return min(known, key=lambda way: (way.npv_usd, way.key), default=None)
+    known = [way for way in ways if way.ranked and way.money.npv_usd is not None]
+    return min(known, key=lambda way: (way.money.npv_usd, way.key), default=None)
 
 
 def _over_budget(plan: Plan, ways: Sequence[Alternative]) -> list[Finding]:
@@ -402,7 +443,7 @@ def _findings(
     findings = [
         finding
         for option, target in zip(options, targets, strict=True)
-        if not option.meets_goal
+        if not option.performance.meets_goal
         for finding in engine.goal_findings(blueprint, option, target)
     ]
     unit = engine.workload(blueprint).unit
@@ -413,6 +454,6 @@ def _findings(
             *time_findings(entry, target, unit),
             *address_findings(entry),
         ]
-        if entry.facility is not None:
-            findings += entry.facility.findings
+        if entry.design.facility is not None:
+            findings += entry.design.facility.findings
     return tuple(findings)

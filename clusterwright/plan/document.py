@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Union
 
-from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.quantities import IN_SI
 from clusterwright.errors import InputError
 from clusterwright.plan.finetuning.record import FinetuningPlan
-from clusterwright.plan.record import Plan, TrainingPlan
+from clusterwright.plan.record import SCHEMA, Plan
 from clusterwright.plan.serving.record import ServingPlan
+from clusterwright.plan.training.record import TrainingPlan
 
 #: The record of a plan by the kind of its workload.
 _RECORDS: Mapping[str, type[Plan]] = {
@@ -19,6 +18,16 @@ _RECORDS: Mapping[str, type[Plan]] = {
     "finetune": FinetuningPlan,
     "serve": ServingPlan,
 }
+
+
+#: How to make a plan in the place of one that cannot be read.
+_NEW_PLAN = (
+    "make a new one from its blueprint: clusterwright plan BLUEPRINT --json > plan.json; "
+    "or, where it is of a folder: clusterwright build BLUEPRINT -o FOLDER"
+)
+
+#: Numbers that a schema can have; anything else is no plan.
+_SCHEMAS = range(1, 1000)
 
 
 def dumps(plan: Plan) -> str:
@@ -29,27 +38,36 @@ def dumps(plan: Plan) -> str:
 def _json_form(value: object) -> object:
     if isinstance(value, dt.date):
         return value.isoformat()
-    if isinstance(value, Section):
-        return value.model_dump(mode="json")
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def loads(text: str) -> Plan:
+def loads(text: str, *, file: str = "this") -> Plan:
     """Return the plan of a JSON text.
+
+    Args:
+        text: the JSON.
+        file: name of its file, for errors.
 
     Raises:
         InputError: not JSON, another version, a key missing or unknown, or a value of the wrong type.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - only where a plan is read back
 
+    kind, schema = _kind_and_schema(text)
+    if schema is not None and schema != SCHEMA:
+        by = "an older" if schema < SCHEMA else "a newer"
+        raise InputError(
+            f"{file} is a plan of schema {schema}, of {by} version of the program; this one reads schema {SCHEMA}",
+            help=_NEW_PLAN,
+        )
     try:
-        plan: Plan = _adapter(_record_of(text)).validate_json(text, strict=True, extra="forbid", context=IN_SI)
+        plan: Plan = _adapter(kind).validate_json(text, strict=True, extra="forbid")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise InputError(
-            f"this is not a plan that this version can read: {place}: {first['msg']}",
-            help="make it again with: clusterwright build BLUEPRINT -o FOLDER",
+            f"{file} is not a plan that this version can read: {place}: {first['msg']}",
+            help=_NEW_PLAN,
         ) from None
     return plan
 
@@ -65,13 +83,15 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Clusterwright plan"}
 
 
-def _record_of(text: str) -> type[Plan]:
-    """Return the record that a plan's text is of; that of training where it says no kind that is known."""
+def _kind_and_schema(text: str) -> tuple[type[Plan], int | None]:
+    """Return the record that a plan's text is of, and its schema; that of training, and None, where it says neither."""
     try:
-        kind = json.loads(text)["workload"]["kind"]
+        document = json.loads(text)
+        kind, schema = document["workload"]["kind"], document.get("schema")
     except (ValueError, TypeError, LookupError, RecursionError):
-        kind = "train"
-    return _RECORDS.get(kind, TrainingPlan) if isinstance(kind, str) else TrainingPlan
+        return TrainingPlan, None
+    record = _RECORDS.get(kind, TrainingPlan) if isinstance(kind, str) else TrainingPlan
+    return record, schema if isinstance(schema, int) and schema in _SCHEMAS else None
 
 
 def _adapter(record: Any) -> Any:  # noqa: ANN401 - pydantic's generic adapter

@@ -4,14 +4,14 @@ An engine is made for one blueprint (`plan.engines`). It sizes the work on a kin
 goals; billing, design, cost and choice are not its matter.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import Finding
 from clusterwright.plan.bounds import NodeBounds
-from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption, Plan, WorkloadSummary
+from clusterwright.plan.record import Constraint, FrontPoint, Option, Plan, WorkloadSummary
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.tco.terms.records import Parameter
 
@@ -71,18 +71,14 @@ class Engine(Protocol):
         """Return the workload as it was sized."""
         ...
 
-    def option(self, target: ResolvedTarget, point: SizedPoint, common: Mapping[str, Any]) -> Option:
-        """Return the record of a chosen size: what options of all kinds have in common, and what the kind adds."""
+    def option(self, target: ResolvedTarget, point: SizedPoint, common: Option) -> Option:
+        """Return the record of a chosen size: what options of all kinds have in common, with what the kind adds."""
         ...
 
-    def front_point(self, point: SizedPoint, common: Mapping[str, Any]) -> FrontPoint:
+    def front_point(self, point: SizedPoint, common: FrontPoint) -> FrontPoint:
         """Return the record of a size that was considered, with what the kind adds."""
         ...
 
-    def other_option(self, common: Mapping[str, Any]) -> OtherOption:
-        """Return the record of another capacity or commitment."""
-        ...
-
-    def plan(self, common: Mapping[str, Any]) -> Plan:
-        """Return the plan with the options of the kind."""
+    def plan(self, common: Plan) -> Plan:
+        """Return a plan as that of the kind, with what the kind adds."""
         ...

@@ -46,12 +46,12 @@ def too_late(blueprint: Blueprint, option: Option, target: ResolvedTarget) -> Fi
         id="GOAL001",
         path=("goals", "finish_within"),
         message=(
-            f"{option.target}: the fastest cluster ({option.nodes} × {option.instance}) takes "
-            f"{_length(option.calendar_days_high)} at {percent(blueprint.goals.confidence)} confidence; "
+            f"{option.target}: the fastest cluster ({option.cluster.nodes} × {option.cluster.instance}) takes "
+            f"{_length(option.performance.calendar_days_high)} at {percent(blueprint.goals.confidence)} confidence; "
             f"the goal is {_length(goal_days)}"
         ),
         help=(
-            f"set goals.finish_within to {_whole(option.calendar_days_high)}, {wider}, "
+            f"set goals.finish_within to {_whole(option.performance.calendar_days_high)}, {wider}, "
             f"or choose a faster {'system' if target.system else 'instance'}"
         ),
     )

@@ -1,36 +1,39 @@
 """The Plan: the contract between deciding and writing. Everything after it reads the Plan, never the blueprint."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
-from clusterwright.blueprint.reading.user_list import Group, User
-from clusterwright.blueprint.rules.node_software import Software
-from clusterwright.blueprint.sections.finances import TcoSection
-from clusterwright.blueprint.sections.tenants import Tenant
 from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model, NodeNetwork
+from clusterwright.catalog.software.node import Software
 from clusterwright.errors import Finding, InputError
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.storage.file_system import FileSystem
 from clusterwright.plan.basis import Basis
 from clusterwright.plan.booking import Booked
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
+from clusterwright.plan.tenants import Tenant
 from clusterwright.pricing.quoted import QuotedPrice
-from clusterwright.sizing.records.job import (
-    ComputeTime,
-    FasterLayout,
-    Layout,
-    MemoryPerGpu,
-    OffloadNeed,
-    StageMemory,
-    StepTime,
+from clusterwright.sizing.records.run import StorageNeed
+from clusterwright.tco.finance_terms import FinanceTerms
+from clusterwright.tco.renting.mixes import Mix
+from clusterwright.tco.terms.contracts import Charge, SupportPlan, Surcharge
+from clusterwright.tco.terms.records import (
+    Breakeven,
+    Candidate,
+    CandidateCost,
+    CategoryCost,
+    Economics,
+    MissingPrice,
+    Parameter,
+    PricedLine,
 )
-from clusterwright.sizing.records.loading import DataFeed
-from clusterwright.sizing.records.run import Goodput, StorageNeed
-from clusterwright.sizing.training.traffic import Traffic
-from clusterwright.tco.terms.records import Breakeven, CategoryCost, MissingPrice, Parameter, PricedLine
-from clusterwright.units import percent
+from clusterwright.user_list import Group, User
+
+#: Version of the JSON form of plans.
+SCHEMA: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,72 +106,12 @@ class WorkloadSummary:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingWorkload(WorkloadSummary):
-    """A training run as it was sized.
-
-    Attributes:
-        flop_per_token: training FLOPs per token, forward and backward, with full (not causal) attention, the convention
-            of `mfu`.
-        optimizer: by which weights are updated, see `sizing.optimizers`.
-        framework: training software as the blueprint names it, empty where it names none.
-    """
-
-    unit: ClassVar[WorkUnit] = WorkUnit(name="run", plural="runs")
-
-    flop_per_token: float
-    tokens: float
-    sequence_length: int
-    global_batch_sequences: int
-    optimizer: str = "adam"
-    framework: str = ""
-
-    @property
-    def amount_text(self) -> str:
-        """The tokens of a run, and the software where it is named."""
-        under = f" under {self.framework}" if self.framework else ""
-        return f"{self.tokens / 1e9:,.0f} B tokens{under}"
-
-    @property
-    def unit_tokens(self) -> float:
-        """Tokens of a run."""
-        return self.tokens
-
-    @property
-    def unit_flop(self) -> float:
-        """Model FLOP of a run, with full attention."""
-        return self.flop_per_token * self.tokens
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class GoalSummary:
     """What must be met: calendar days at a confidence (0 to 1), and USD for one run; None where there is no goal."""
 
     finish_within_days: float | None
     confidence: float
     budget_usd: float | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EconomicsSummary:
-    """What money was counted with; see `tco.terms.records.Economics`.
-
-    Attributes:
-        runs: of the horizon, as the blueprint gives them; None where they follow from the utilisation.
-        utilisation: as the blueprint gives it, or what the runs take of the reference cluster, all of it at most.
-        reference_target: whose run sets `reference_days`; empty in plans of versions before it.
-        growth_factor: mean work of a month of the horizon over that of its first year.
-    """
-
-    horizon_months: float
-    utilisation: float
-    discount_rate: float
-    hours_per_month: float
-    power_price_usd_per_kwh: float | None
-    pue: float | None
-    runs: float | None = None
-    reference_days: float | None = None
-    reference_target: str = ""
-    growth_factor: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -193,7 +136,7 @@ class ClusterNames:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrontPoint:
-    """A cluster size that was looked at: days, cash of one run and share of it as in `Option`.
+    """A cluster size that was looked at: days, cash of one run and share of it as in `Performance` and `Money`.
 
     Both are None where a price is unknown, and for sizes to own that are too large to win and so were not billed.
     """
@@ -224,25 +167,18 @@ class NearMiss:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingFrontPoint(FrontPoint):
-    """A cluster size that was looked at for training."""
-
-    mfu: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Hardware:
     """Hardware that a target left to choose, with the size that was best for it.
 
     Attributes:
-        name: instance type or system; accelerator: catalogue id, empty where the hardware was not looked at.
-        nodes, gpus, calendar_days, calendar_days_high: of that size; None where there is none.
-        meets_goal: whether it finishes in time.
-        usd: what the choice was made by: the cost of one run where it is rented, of the horizon's work, as many runs
-            for all that were compared, where it is owned; None where it is unknown.
+        name: instance type or system.
+        accelerator: catalogue id; empty where the hardware was not looked at.
+        nodes, gpus: counts of that size; calendar_days, calendar_days_high: time of a unit of the work on it, days;
+            None where there is no size.
+        meets_goal: whether it finishes in time; None where there is no size.
+        usd: cost that the choice was made by, USD: of one unit of the work where it is rented; of the horizon's work,
+            as many units for all that were compared, where it is owned; None where it is unknown.
         reason: why it was not chosen; empty for the chosen one.
-        bill: of that size; gpus_per_node: of it; goodput, kept_goodput, spot_goodput, booked: as in `Option`. None
-            where there is no size, and for the chosen one, which is in the option itself.
     """
 
     name: str
@@ -254,12 +190,6 @@ class Hardware:
     meets_goal: bool | None
     usd: float | None
     reason: str
-    bill: Bill | None = None
-    gpus_per_node: int | None = None
-    goodput: float | None = None
-    kept_goodput: float | None = None
-    spot_goodput: float | None = None
-    booked: Booked | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -271,42 +201,241 @@ class Constraint:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Option:
-    """One target, sized, billed and costed.
+class Figure:
+    """One figure of an option by which plans are compared: its name, its unit (empty for counts) and its value."""
+
+    name: str
+    unit: str
+    value: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cluster:
+    """Hardware of a way to do the work.
 
     Attributes:
-        target: `aws`, `azure`, `gcp`, `onprem`; instance: instance type or system.
-        region, zone, capacity, reservation: of clouds, else empty; scheduler: `slurm` or `kubernetes`.
-        network_cidr: addresses of the network to create, service_cidr: of Kubernetes services on Azure, empty for the
-            stack's own; existing_network: what the account holds already, None for nothing.
-        state: where Pulumi keeps the stacks' state, None for a local folder.
-        time_to_live_hours: after which rented nodes are stopped; stop_when_idle_minutes: without work after which they
-            are; None for never.
-        nodes, gpus: that are rented or bought, with the spares.
-        network: levels above a node, and what collectives may use; power_cap_w: of one accelerator, None for none.
-        hbm_bytes_per_gpu: memory of one accelerator.
-        goodput: productive share of calendar time.
-        calendar_days, calendar_days_low, calendar_days_high: P50, P10 and the quantile of the goal's confidence.
-        run_usd, run_usd_low, run_usd_high: cash that one run takes; None where it is bought or committed, then
-            run_share_usd: share of the horizon's cost that a run takes.
-        horizon_usd … priced_share: see `tco.terms.records.CandidateCost`.
-        booked: what is booked and paid whole for the run, None where its hours alone are paid.
-        it_power_w: nameplate load of owned hardware, None for rented.
-        facility: the on-premises design, None for clouds; file_system: of clouds, None on premises.
-        front: the cluster sizes that no size beats in both nodes and days and that meet the goal, the chosen one too.
-        near_misses: smaller sizes that miss the time of the goal by little, the nearest first.
-        considered: the hardware that the blueprint left to choose from, the chosen one first; empty where it named one.
-        constraints: what the blueprint holds of this target's size and layout.
-        basis: what the dollars rest on; None in plans of versions before it.
-        kept_goodput, spot_goodput: goodput on nodes that are kept until they are given back, and on ones that the cloud
-            takes back; `goodput` is one of them. None for owned nodes.
-        own_figures: what the kind of workload adds to the figures that two plans are compared by, as (field, unit).
+        instance: instance type or system; empty for mixes.
+        accelerator: catalogue id; empty for mixes.
+        nodes, gpus: counts that are rented or bought, spare nodes included; of a mix those that are bought.
     """
 
-    own_figures: ClassVar[tuple[tuple[str, str], ...]] = ()
-
-    target: str
     instance: str
+    accelerator: str
+    nodes: int
+    gpus: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedCluster(Cluster):
+    """Hardware of an option.
+
+    Attributes:
+        accelerator_name: full name of the accelerator.
+        gpus_per_node: count of accelerators in a node.
+        hbm_bytes_per_gpu: memory of one accelerator, bytes.
+        network: network levels above a node, with what collectives may use.
+        power_cap_w: power limit of one accelerator, W; None for none.
+        it_power_w: nameplate load of owned hardware, W; None for rented hardware.
+        unknown_power_items: parts of the bill without a known load.
+    """
+
+    accelerator_name: str
+    gpus_per_node: int
+    hbm_bytes_per_gpu: float
+    network: NodeNetwork
+    power_cap_w: float | None
+    it_power_w: float | None
+    unknown_power_items: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Performance:
+    """Time that one unit of the work takes.
+
+    Attributes:
+        calendar_days: median, days.
+        calendar_days_low, calendar_days_high: P10 and the quantile of the goal's confidence, days; None for mixes.
+        goodput: productive share of calendar time, 0 to 1; None for mixes.
+    """
+
+    calendar_days: float
+    calendar_days_low: float | None
+    calendar_days_high: float | None
+    goodput: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedPerformance(Performance):
+    """Results of sizing an option; each kind of work adds its own.
+
+    Attributes:
+        kept_goodput, spot_goodput: goodput on nodes that are kept until they are given back, and on nodes that the
+            cloud takes back; `goodput` is one of the two. None for owned nodes.
+        meets_goal: whether the goals are met with their confidence.
+        limited_by: names of what takes most of the time.
+        front: cluster sizes that no size beats in both nodes and days and that meet the goal, this one included.
+        near_misses: smaller sizes that miss the time of the goal by little, the nearest first.
+    """
+
+    calendar_days_low: float
+    calendar_days_high: float
+    goodput: float
+    meets_goal: bool
+    limited_by: tuple[str, ...]
+    front: tuple[FrontPoint, ...]
+    kept_goodput: float | None = None
+    spot_goodput: float | None = None
+    near_misses: tuple[NearMiss, ...] = ()
+
+    @property
+    def outlook(self) -> str:
+        """Uncertainty about the goals, in words; empty where there is none, and where the kind says nothing."""
+        return ""
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether goals that the option is not said to meet may be met."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Money:
+    """Cost of a way to do the work; None where it is unknown. Definitions: `docs/explain/money.md`.
+
+    Attributes:
+        term: how the nodes are paid, `purchase` where they are bought.
+        run_usd, run_usd_low, run_usd_high: cash of one unit of the work, USD; None where nodes are bought or committed.
+        run_share_usd: share of the horizon's cost that one unit takes, USD; None where a unit is paid in cash.
+        horizon_usd, horizon_usd_low, horizon_usd_high: cost of the work of the horizon after resale, USD.
+        npv_usd, npv_usd_low, npv_usd_high: present value of the horizon's cash flow, USD.
+        capex_usd: cash at the start for what is bought, USD; 0 where all is rented.
+        usd_per_gpu_hour: cost of one unit of the work over its GPU-hours, USD.
+        priced_share, horizon_priced_share: share of the absolute USD of a unit and of the horizon whose prices are
+            documented or given, 0 to 1.
+        basis: what the dollars rest on; None where no cost is known.
+    """
+
+    term: str
+    run_usd: float | None
+    run_usd_low: float | None
+    run_usd_high: float | None
+    run_share_usd: float | None
+    horizon_usd: float | None
+    horizon_usd_low: float | None
+    horizon_usd_high: float | None
+    capex_usd: float | None
+    npv_usd: float | None
+    npv_usd_low: float | None
+    npv_usd_high: float | None
+    usd_per_gpu_hour: float | None
+    priced_share: float | None
+    horizon_priced_share: float | None
+    basis: Basis | None = None
+
+    @property
+    def run_cost_usd(self) -> float | None:
+        """Cost of one unit of the work, in cash or as its share of the horizon's cost, USD."""
+        return self.run_share_usd if self.run_usd is None else self.run_usd
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedMoney(Money):
+    """Cost of an option with the bill behind it; a kind of work may add unit prices of its own.
+
+    Attributes:
+        runs_in_horizon: units of the work in the horizon, the same number for all options.
+        busy_fraction: share of the horizon that these units take on this cluster.
+        capex_priced_share: share of the absolute USD of `capex_usd` whose prices are documented or given, 0 to 1.
+        missing: lines of the bill without any price; while there are some, totals are None.
+        lines: lines of the bill with their prices.
+        run_breakdown, horizon_breakdown: cost by category, largest first; empty while the total is None.
+        booked: booking that is paid whole for a unit of the work; None where its hours alone are paid.
+        charges, support, surcharges: what the provider charges beside the bill; empty and None for owned hardware.
+    """
+
+    runs_in_horizon: float
+    busy_fraction: float
+    capex_priced_share: float | None
+    missing: tuple[MissingPrice, ...]
+    lines: tuple[PricedLine, ...]
+    run_breakdown: tuple[CategoryCost, ...]
+    horizon_breakdown: tuple[CategoryCost, ...]
+    booked: Booked | None = None
+    charges: tuple[Charge, ...] = ()
+    support: SupportPlan | None = None
+    surcharges: tuple[Surcharge, ...] = ()
+
+
+def unknown_money(term: str) -> Money:
+    """Return the cost of a way that was not counted, or not by itself."""
+    unknown: dict[str, Any] = dict.fromkeys((entry.name for entry in fields(Money)), None)
+    return Money(**unknown | {"term": term})
+
+
+def money_of(cost: CandidateCost, *, basis: Basis | None) -> Money:
+    """Return what a way to do the work costs, as the plan keeps it."""
+    return Money(**_costs(cost), basis=basis)
+
+
+def planned_money(
+    cost: CandidateCost, candidate: Candidate, *, basis: Basis | None, booked: Booked | None
+) -> PlannedMoney:
+    """Return what an option costs, with the bill behind it and what its provider charges beside it."""
+    return PlannedMoney(
+        **_costs(cost),
+        basis=basis,
+        runs_in_horizon=cost.runs_in_horizon,
+        busy_fraction=cost.busy_fraction,
+        capex_priced_share=cost.capex_priced_share,
+        missing=cost.missing,
+        lines=cost.lines,
+        run_breakdown=cost.run_breakdown,
+        horizon_breakdown=cost.horizon_breakdown,
+        booked=booked,
+        charges=candidate.charges,
+        support=candidate.support,
+        surcharges=candidate.surcharges,
+    )
+
+
+def _costs(cost: CandidateCost) -> dict[str, Any]:
+    """Return the fields of `Money`; what is bought or committed has a share of a unit of work, without a band."""
+    return {
+        "term": cost.term,
+        "run_usd": cost.run_cash_usd,
+        "run_usd_low": None if cost.shared else cost.run_usd_low,
+        "run_usd_high": None if cost.shared else cost.run_usd_high,
+        "run_share_usd": cost.run_share_usd,
+        "horizon_usd": cost.horizon_usd,
+        "horizon_usd_low": cost.horizon_usd_low,
+        "horizon_usd_high": cost.horizon_usd_high,
+        "capex_usd": cost.capex_usd,
+        "npv_usd": cost.npv_usd,
+        "npv_usd_low": cost.npv_usd_low,
+        "npv_usd_high": cost.npv_usd_high,
+        "usd_per_gpu_hour": cost.usd_per_gpu_hour,
+        "priced_share": cost.priced_share,
+        "horizon_priced_share": cost.horizon_priced_share,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deployment:
+    """Where an option is brought up, and as what.
+
+    Attributes:
+        region, zone: of a cloud; empty on premises and where the blueprint leaves them open.
+        capacity: how a cloud's nodes are obtained, such as `on-demand`; empty on premises.
+        reservation: identifier of reserved capacity; empty for none.
+        scheduler: `slurm` or `kubernetes`.
+        network_cidr: address range of the network to create; empty for the stack's own.
+        service_cidr: address range of Kubernetes services on Azure; empty for the stack's own.
+        existing_network: identifiers of what the account holds already; None for nothing.
+        state: where Pulumi keeps the stacks' state; None for a local folder.
+        time_to_live_hours: time after which rented nodes stop, hours; None for never.
+        stop_when_idle_minutes: time without work after which rented nodes stop, minutes; None for never.
+    """
+
     region: str
     zone: str
     capacity: str
@@ -318,213 +447,133 @@ class Option:
     state: StateBackend | None
     time_to_live_hours: float | None
     stop_when_idle_minutes: float | None
-    accelerator: str
-    accelerator_name: str
-    nodes: int
-    gpus: int
-    gpus_per_node: int
-    hbm_bytes_per_gpu: float
-    network: NodeNetwork
-    power_cap_w: float | None
-    goodput: float
-    storage: StorageNeed
-    calendar_days: float
-    calendar_days_low: float
-    calendar_days_high: float
-    meets_goal: bool
-    limited_by: tuple[str, ...]
-    term: str
-    run_usd: float | None
-    run_usd_low: float | None
-    run_usd_high: float | None
-    run_share_usd: float | None
-    horizon_usd: float | None
-    horizon_usd_low: float | None
-    horizon_usd_high: float | None
-    capex_usd: float | None
-    npv_usd: float | None
-    usd_per_gpu_hour: float | None
-    runs_in_horizon: float
-    busy_fraction: float
-    priced_share: float | None
-    horizon_priced_share: float | None
-    capex_priced_share: float | None
-    missing: tuple[MissingPrice, ...]
-    lines: tuple[PricedLine, ...]
-    run_breakdown: tuple[CategoryCost, ...]
-    horizon_breakdown: tuple[CategoryCost, ...]
-    it_power_w: float | None
-    unknown_power_items: tuple[str, ...]
-    facility: OnPremDesign | None
-    file_system: FileSystem | None
-    front: tuple[FrontPoint, ...]
-    considered: tuple[Hardware, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Design:
+    """What an option was chosen from, and what was designed around its nodes.
+
+    Attributes:
+        constraints: size and layout as far as the blueprint fixes them.
+        considered: hardware that the blueprint left to choose from, the chosen one first; empty where it named one.
+        storage: bytes and bytes per second that the work needs of shared storage.
+        file_system: managed file system of a cloud; None on premises.
+        facility: design on premises: fabric, storage, racks, power; None for clouds.
+    """
+
     constraints: tuple[Constraint, ...]
-    kept_goodput: float | None = None
-    spot_goodput: float | None = None
-    npv_usd_low: float | None = None
-    npv_usd_high: float | None = None
-    basis: Basis | None = None
-    booked: Booked | None = None
-    near_misses: tuple[NearMiss, ...] = ()
+    considered: tuple[Hardware, ...]
+    storage: StorageNeed
+    file_system: FileSystem | None
+    facility: OnPremDesign | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """One target, sized, billed and costed.
+
+    Attributes:
+        target: `aws`, `azure`, `gcp`, `onprem`.
+        cluster: its hardware.
+        performance: how long the work takes on it, with the results of the kind of work.
+        money: what it costs.
+        deployment: where and as what it is brought up.
+        design: what it was chosen from, storage, and the facility around it.
+    """
+
+    target: str
+    cluster: PlannedCluster
+    performance: PlannedPerformance
+    money: PlannedMoney
+    deployment: Deployment
+    design: Design
 
     @property
     def key_figures(self) -> tuple[tuple[str, str], ...]:
-        """What the kind of workload shows of an option in one line: names and values."""
+        """Names and values that the kind of work shows of an option in one line."""
         return ()
 
     @property
-    def outlook(self) -> str:
-        """What is uncertain about the goals, in words; empty where nothing is, and where the kind says nothing."""
-        return ""
+    def own_figures(self) -> tuple[Figure, ...]:
+        """Figures that the kind of work adds to those that two plans are compared by."""
+        return ()
 
     @property
-    def uncertain(self) -> bool:
-        """Whether goals that the option is not said to meet may be met."""
-        return False
+    def owned(self) -> bool:
+        """Whether the hardware is bought."""
+        return self.cluster.it_power_w is not None
 
     @property
-    def run_cost_usd(self) -> float | None:
-        """What one run costs: in cash, or the share of the horizon's cost."""
-        return self.run_share_usd if self.run_usd is None else self.run_usd
+    def key(self) -> str:
+        """Its key among the plan's alternatives, but where owned hardware has several places."""
+        return self.target if self.owned else f"{self.target}/{self.money.term}"
 
     @property
     def bill(self) -> Bill:
         """The bill behind the priced lines."""
         return Bill(
             target=self.target,
-            lines=tuple(line.line for line in self.lines),
-            it_power_w=self.it_power_w,
-            unknown_power_items=self.unknown_power_items,
+            lines=tuple(line.line for line in self.money.lines),
+            it_power_w=self.cluster.it_power_w,
+            unknown_power_items=self.cluster.unknown_power_items,
+        )
+
+    @property
+    def candidate(self) -> Candidate:
+        """The option as cost takes it, by the name of its target."""
+        time, money = self.performance, self.money
+        whole = money.booked is not None
+        return Candidate(
+            key=self.target,
+            target=self.target,
+            bill=self.bill,
+            nodes=self.cluster.nodes,
+            gpus=self.cluster.gpus,
+            calendar_days=time.calendar_days,
+            run_time_low=1.0 if whole else time.calendar_days_low / time.calendar_days,
+            run_time_high=1.0 if whole else time.calendar_days_high / time.calendar_days,
+            term=None if self.owned else money.term,
+            charges=money.charges,
+            support=money.support,
+            surcharges=money.surcharges,
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingOption(Option):
-    """One target that trains, sized, billed and costed.
-
-    Attributes:
-        fit_probability: that the layout fits, by the residuals of published peaks; None in plans of older versions.
-        memory_confidence: the probability asked for, by which memory_margin is left: what the prediction is multiplied
-            by before it is compared with `hbm_bytes_per_gpu`.
-        memory_bytes_per_gpu: of the fullest GPU, by term; memory_by_stage: of a GPU of every pipeline stage.
-        memory_allocated_bytes_per_gpu: of it, what tensors take; memory_reserved_bytes_per_gpu: with what the allocator
-            keeps beside them (`torch.cuda.memory_reserved`); the rest belongs to driver and collective library.
-        traffic: of each group of the layout, before computation hides any of it.
-        mfu: model FLOP/s (full attention) over the dense peak of the precision.
-        failures: what is behind `goodput`.
-        data: what is read and prepared, and how long training waits for it.
-        offload: what lies outside the accelerators, None for nothing.
-        compute: what `step.compute_s` is made of, and the dense peak behind `mfu`; None in plans of older versions.
-        faster: the fastest layout, where another one is taken; None where the layout is the fastest.
-    """
-
-    own_figures: ClassVar[tuple[tuple[str, str], ...]] = (("mfu", "share"),)
-
-    front: tuple[TrainingFrontPoint, ...]
-    layout: Layout
-    memory_bytes_per_gpu: MemoryPerGpu
-    memory_by_stage: tuple[StageMemory, ...]
-    memory_allocated_bytes_per_gpu: float
-    memory_reserved_bytes_per_gpu: float
-    traffic: tuple[Traffic, ...]
-    step: StepTime
-    mfu: float
-    tokens_per_s_per_gpu: float
-    failures: Goodput
-    data: DataFeed
-    offload: OffloadNeed | None = None
-    compute: ComputeTime | None = None
-    fit_probability: float | None = None
-    memory_confidence: float | None = None
-    memory_margin: float = 1.0
-    faster: FasterLayout | None = None
-
-    @property
-    def key_figures(self) -> tuple[tuple[str, str], ...]:
-        """Model FLOP/s utilisation."""
-        return (("MFU", percent(self.mfu)),)
-
-    @property
-    def training_nodes(self) -> int:
-        """Nodes that train: all but the spares."""
-        return self.nodes - self.failures.spare_nodes
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OtherOption:
-    """A cloud's other capacity or commitment, sized for itself.
-
-    Attributes:
-        key: of its way in the ranking.
-        option: None where nothing can be had so.
-        set_values: overrides of the blueprint that make it the plan's option.
-        held: why it cannot be ranked, empty where it can.
-    """
-
-    key: str
-    option: Option | None
-    set_values: tuple[str, ...]
-    held: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingOtherOption(OtherOption):
-    """Another capacity or commitment of a cloud, sized for training."""
-
-    option: TrainingOption | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Alternative:
-    """One way to do the work, with what it costs; ranked, or only cheaper on paper.
+    """One way to do the work: billed, then costed and ranked; an option is one that is planned whole.
 
     Attributes:
-        key: names it: target, other hardware after a colon, term or contract, as in `aws/capacity_block`.
-        target, instance, accelerator: where and on what; of a mix the target is `hybrid` or what is owned.
-        term: how the nodes are paid; owned: bought; mixed: done on several clusters.
-        nodes, gpus, calendar_days, calendar_days_low, calendar_days_high: of its own size; the band is None for mixes.
-        run_usd, run_usd_low, run_usd_high: cash that one run takes; None where only a share of the horizon's cost falls
-            on it: `run_share_usd`.
-        horizon_usd, npv_usd, with their bands, and capex_usd: of the work of the horizon.
-        usd_per_gpu_hour, priced_share, horizon_priced_share: see `tco.terms.records.CandidateCost`.
+        key: its name: target, other hardware after a colon, term or contract, as in `aws/capacity_block`.
+        target: where it is done; of a mix `hybrid`, or the target that is owned.
+        cluster: hardware in the size of this way.
+        performance: time of one unit of the work on it.
+        money: what it costs; None throughout until it is counted, and where prices are missing.
+        owned: whether nodes are bought.
         ranked: whether it can be the answer: planned under its own limits, in time, assured, with all its costs.
         reason: why it is not ranked, empty where it is; note: what is assumed of it.
         set_values: `path=value` overrides that make it the plan's option; empty where it is one already.
-        basis: what its dollars rest on; None where no cost is known, and in plans of versions before it.
+        candidate: bill, terms of payment and contract as the cash flow takes them; None for mixes.
+        mix: clusters that share the work, by key, and how their purchase is paid; None where it is done on one.
     """
 
     key: str
     target: str
-    instance: str
-    accelerator: str
-    term: str
+    cluster: Cluster
+    performance: Performance
+    money: Money
     owned: bool
-    mixed: bool
-    nodes: int
-    gpus: int
-    calendar_days: float
-    calendar_days_low: float | None
-    calendar_days_high: float | None
-    run_usd: float | None
-    run_usd_low: float | None
-    run_usd_high: float | None
-    run_share_usd: float | None
-    horizon_usd: float | None
-    horizon_usd_low: float | None
-    horizon_usd_high: float | None
-    npv_usd: float | None
-    npv_usd_low: float | None
-    npv_usd_high: float | None
-    capex_usd: float | None
-    usd_per_gpu_hour: float | None
-    priced_share: float | None
-    horizon_priced_share: float | None
     ranked: bool
     reason: str
     note: str
     set_values: tuple[str, ...]
-    basis: Basis | None = None
+    candidate: Candidate | None
+    mix: Mix | None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the work is done on several clusters, or its purchase paid in another way than at once."""
+        return self.mix is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -539,22 +588,24 @@ class Plan:
             nothing can be rented), empty if there is none.
         recommended_horizon: target of the ranked way on which the work of the whole horizon costs least in present
             value, empty if none is known.
-        recommended_key, recommended_horizon_key: these ways in `ranking`.
+        recommended_key, recommended_horizon_key: these ways in `alternatives`.
         options: one per target, in the blueprint's order of clouds, then on premises.
         other_options: the clouds' other capacities and commitments, each sized for itself under its own limits.
-        ranking: every way to do the work with a known cost, those that are ranked first, each by present value.
+        alternatives: every way to do the work, by target, hardware and term; then contracts, clusters that are only
+            parts of mixes, and mixes. `ranking` has them in order.
         breakevens: owning against each rented target, on the horizon view.
+        economics: what money is counted with, on the day of the prices, quotes of vendors included.
         parameters: economic values that were used, with reason and source.
         findings: rules that failed; empty when every goal is met.
         warnings: what is allowed and may still go wrong, or has no effect; they change no exit code.
         not_counted: what the dollars leave out, in words.
-        quotes: prices of vendors, and of the user's own parts, that parts were priced with.
         own_facts: facts of the user in the place of the catalogue's.
-        tco: tax, delivery, financing of the blueprint, for the views of finance.
+        finance: tax, delivery, financing, chance and carbon, for the views of finance.
+        currency: in which people read the money, with its rate; None for USD.
         software: what is on the nodes of each option, in their order; without those that no set is known for.
     """
 
-    schema: Literal[1]
+    schema: Literal[2]
     clusterwright: str
     catalogue: str
     name: str
@@ -562,7 +613,7 @@ class Plan:
     as_of: str
     workload: WorkloadSummary
     goals: GoalSummary
-    economics: EconomicsSummary
+    economics: Economics
     cluster: ClusterNames
     recommended: str
     recommended_horizon: str
@@ -572,19 +623,37 @@ class Plan:
     findings: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
     not_counted: tuple[str, ...]
-    quotes: tuple[QuotedPrice, ...] = ()
+    finance: FinanceTerms
+    currency: Currency | None
     own_facts: tuple[OwnFact, ...] = ()
-    tco: TcoSection = field(default_factory=TcoSection)
-    other_options: tuple[OtherOption, ...] = ()
-    ranking: tuple[Alternative, ...] = ()
+    other_options: tuple[Option, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     recommended_key: str = ""
     recommended_horizon_key: str = ""
     software: tuple[Software, ...] = ()
 
     @property
+    def quotes(self) -> tuple[QuotedPrice, ...]:
+        """Prices of vendors, and of the user's own parts, that parts were priced with."""
+        return self.economics.quotes
+
+    @property
+    def ranking(self) -> tuple[Alternative, ...]:
+        """The ways of which the cost is known, those that can be the answer first, each group by present value.
+
+        An option of which it is unknown is at the end, where nothing on its target can be the answer.
+        """
+        ranked = {way.target for way in self.alternatives if way.ranked}
+        unknown = {
+            option.key for option in self.options if option.money.npv_usd is None and option.target not in ranked
+        }
+        shown = (way for way in self.alternatives if way.money.npv_usd is not None or way.key in unknown)
+        return tuple(sorted(shown, key=_rank))
+
+    @property
     def ranked(self) -> tuple[Alternative, ...]:
         """The ways that can be the answer, the cheapest present value first."""
-        return tuple(entry for entry in self.ranking if entry.ranked)
+        return tuple(way for way in self.ranking if way.ranked)
 
     @property
     def contender(self) -> Alternative | None:
@@ -593,11 +662,15 @@ class Plan:
         Which of the two costs less is then not certain. None where nothing else is ranked, or all lies above the band.
         """
         answer = self.alternative(self.recommended_horizon_key)
-        others = [(way.npv_usd, way.key, way) for way in self.ranked if way is not answer and way.npv_usd is not None]
-        if answer is None or answer.npv_usd_high is None or not others:
+        others = [
+            (way.money.npv_usd, way.key, way)
+            for way in self.ranked
+            if way is not answer and way.money.npv_usd is not None
+        ]
+        if answer is None or answer.money.npv_usd_high is None or not others:
             return None
         usd, _, near = min(others, key=lambda entry: entry[:2])
-        return near if usd <= answer.npv_usd_high else None
+        return near if usd <= answer.money.npv_usd_high else None
 
     def alternative(self, key: str) -> Alternative | None:
         """Return the way of that key, None if there is none."""
@@ -605,8 +678,8 @@ class Plan:
 
     def planned(self, key: str) -> Option | None:
         """Return the option, of this plan or of another capacity or commitment, that a way of the ranking is."""
-        known = {entry.key: entry.option for entry in self.other_options if entry.option is not None}
-        known |= {key: option for option in self.options for key in (option.target, f"{option.target}/{option.term}")}
+        known = {option.key: option for option in self.other_options}
+        known |= {key: option for option in self.options for key in (option.target, option.key)}
         return known.get(key)
 
     def software_of(self, target: str) -> Software | None:
@@ -618,17 +691,23 @@ class Plan:
         return next((option for option in self.options if option.target == target), None)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingPlan(Plan):
-    """The plan of a training run: all its options train."""
-
-    workload: TrainingWorkload
-    options: tuple[TrainingOption, ...]
-    other_options: tuple[TrainingOtherOption, ...] = ()
+def _rank(way: Alternative) -> tuple[bool, bool, float, str]:
+    usd = way.money.npv_usd
+    return not way.ranked, usd is None, usd or 0.0, "" if usd is None else way.key
 
 
 _PlanT = TypeVar("_PlanT", bound=Plan)
 _OptionT = TypeVar("_OptionT", bound=Option)
+
+
+def parts(record: Any, of: type | None = None) -> dict[str, Any]:  # noqa: ANN401 - a record of any class
+    """Return the values of a record by field, for one of a subclass that adds to them, or of a base class of its own.
+
+    >>> point = NearMiss(nodes=2, gpus=16, calendar_days_high=3.0, late_days=0.5)
+    >>> parts(point)["late_days"]
+    0.5
+    """
+    return {entry.name: getattr(record, entry.name) for entry in fields(of or record)}
 
 
 def plan_of_kind(plan: Plan, kind: type[_PlanT], does: str) -> _PlanT:
@@ -656,17 +735,3 @@ def option_of_kind(option: Option, kind: type[_OptionT], does: str) -> _OptionT:
     if not isinstance(option, kind):
         raise InputError(f"the cluster on {option.target} does not {does}")
     return option
-
-
-def training_plan(plan: Plan) -> TrainingPlan:
-    """Return a plan as that of a training run, for what only training has.
-
-    Raises:
-        InputError: its workload is of another kind.
-    """
-    return plan_of_kind(plan, TrainingPlan, "train")
-
-
-def training_option(option: Option) -> TrainingOption:
-    """Return an option of a training plan as such."""
-    return option_of_kind(option, TrainingOption, "train")

@@ -87,7 +87,7 @@ def _storage(blueprint: Blueprint, options: Sequence[Option]) -> Iterator[Findin
     asked = None if target is None else target.storage
     if asked is None:
         return
-    designs = [option.facility.inventory.storage for option in options if option.facility is not None]
+    designs = [option.design.facility.inventory.storage for option in options if option.design.facility is not None]
     if not designs:
         return
     design, path = designs[0], ("targets", "onprem", "storage")

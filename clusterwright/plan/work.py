@@ -23,19 +23,16 @@ def reference(candidates: Sequence[Candidate]) -> Candidate:
     return max([entry for entry in candidates if entry.owned] or candidates, key=lambda entry: entry.calendar_days)
 
 
-def growth_factor(economics: Economics) -> float:
-    """Return the mean work of a month of the horizon over that of its first year."""
-    return economics.growth.mean_work(economics.horizon_months)
-
-
 def with_reference(economics: Economics, candidates: Sequence[Candidate]) -> Economics:
     """Return economics with the run that work is counted with; where runs are given, with the utilisation they make."""
-    days = reference(candidates).calendar_days
+    slowest = reference(candidates)
+    days = slowest.calendar_days
+    counted = replace(economics, reference_days=days, reference_target=slowest.target)
     if economics.runs is None:
-        return replace(economics, reference_days=days)
-    first_year = economics.runs / growth_factor(economics)
+        return counted
+    first_year = economics.runs / economics.growth_factor
     used = first_year * days * _HOURS_A_DAY / (economics.horizon_months * economics.hours_per_month)
-    return replace(economics, reference_days=days, utilisation=min(1.0, used))
+    return replace(counted, utilisation=min(1.0, used))
 
 
 def owned_hours_suffice(blueprint: Blueprint, calendar_days: float) -> bool:
@@ -57,16 +54,17 @@ def _most_runs(blueprint: Blueprint, calendar_days: float) -> float:
 
 def too_many_runs(blueprint: Blueprint, option: Option, unit: WorkUnit) -> tuple[Finding, ...]:
     """Return the finding `TCO003` where the runs of the blueprint take more hours than an owned cluster has."""
-    if option.it_power_w is None or owned_hours_suffice(blueprint, option.calendar_days):
+    performance = option.performance
+    if option.cluster.it_power_w is None or owned_hours_suffice(blueprint, performance.calendar_days):
         return ()
-    most = int(_most_runs(blueprint, option.calendar_days))
+    most = int(_most_runs(blueprint, performance.calendar_days))
     return (
         Finding(
             id="TCO003",
             path=("economics", "runs"),
             message=(
-                f"{blueprint.economics.work_runs:,.6g} {unit.plural} of {option.calendar_days:.1f} days each take "
-                f"{percent(option.busy_fraction)} of the horizon {on_target(option.target)}; {most:,} fit"
+                f"{blueprint.economics.work_runs:,.6g} {unit.plural} of {performance.calendar_days:.1f} days each take "
+                f"{percent(option.money.busy_fraction)} of the horizon {on_target(option.target)}; {most:,} fit"
             ),
             help=(
                 f"write runs: {most} or less, shorten goals.finish_within so that a larger cluster is planned, "
@@ -81,7 +79,7 @@ def work_text(plan: Plan) -> str:
 
     For example `36.2 runs in 36 months = 80 % utilisation × 36 months × 730 h / 580.7 h of a run on premises`.
     """
-    runs = plan.options[0].runs_in_horizon
+    runs = plan.options[0].money.runs_in_horizon
     head = f"{amount_text(runs, plan.workload.unit)} in {plan.economics.horizon_months:g} months"
     if plan.workload.always_on:
         return f"{head}: the service is always on"
@@ -94,7 +92,7 @@ def equation(plan: Plan) -> str:
     """Return what the runs are where the utilisation is given."""
     economics = plan.economics
     growth = f" × {economics.growth_factor:.3f} for growth" if economics.growth_factor != 1.0 else ""
-    run = f"{run_hours(plan):,.1f} h of {plan.workload.unit.each} {on_target(reference_target(plan))}"
+    run = f"{run_hours(plan):,.1f} h of {plan.workload.unit.each} {on_target(plan.economics.reference_target)}"
     return (
         f"{percent(economics.utilisation)} utilisation × {economics.horizon_months:g} months × "
         f"{economics.hours_per_month:g} h{growth} / {run}"
@@ -106,21 +104,11 @@ def _hours_taken(plan: Plan, runs: float) -> str:
     hours = economics.horizon_months * economics.hours_per_month * economics.growth_factor
     share = runs * run_hours(plan) / hours
     more = ", so more than one cluster at a time is rented" if share > 1 + _ROUNDING else ""
-    return f"{percent(share)} of the horizon {on_target(reference_target(plan))}{more}"
-
-
-def _reference(plan: Plan) -> Option:
-    """Return the option whose run the work is counted with."""
-    owned = [option for option in plan.options if option.it_power_w is not None]
-    return max(owned or plan.options, key=lambda option: option.calendar_days)
-
-
-def reference_target(plan: Plan) -> str:
-    """Return the target whose run the work is counted with."""
-    return plan.economics.reference_target or _reference(plan).target
+    return f"{percent(share)} of the horizon {on_target(plan.economics.reference_target)}{more}"
 
 
 def run_hours(plan: Plan) -> float:
     """Return the hours of the run that the work is counted with."""
     days = plan.economics.reference_days
-    return (_reference(plan).calendar_days if days is None else days) * _HOURS_A_DAY
+    assert days is not None  # noqa: S101 - `with_reference` has set it
+    return days * _HOURS_A_DAY

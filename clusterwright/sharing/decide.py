@@ -7,7 +7,7 @@ from typing import Any
 from clusterwright.blueprint.schema import TARGETS
 from clusterwright.blueprint.shared import Member, SharedBlueprint
 from clusterwright.errors import Finding
-from clusterwright.plan.record import FrontPoint, Option, Plan
+from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import ServingOption
 from clusterwright.plan.text.words import on_target
 from clusterwright.sharing.hours import (
@@ -95,7 +95,11 @@ def _anchor(target: str, members: Sequence[Member], plans: Mapping[str, Plan]) -
 
     def rank(entry: tuple[Member, Option | None]) -> tuple[bool, float, int]:
         member, option = entry
-        return member.serves, (option.horizon_usd if option else None) or 0.0, option.gpus if option else 0
+        return (
+            member.serves,
+            (option.money.horizon_usd if option else None) or 0.0,
+            option.cluster.gpus if option else 0,
+        )
 
     return max(there, key=rank)[0]
 
@@ -113,10 +117,10 @@ def _on_hardware_of_anchors(
     values: dict[tuple[str, ...], Any] = {}
     for target, anchor in anchors.items():
         theirs = None if anchor is None else plans[anchor.name].option(target)
-        if theirs is None or own[target].instance == theirs.instance:
+        if theirs is None or own[target].cluster.instance == theirs.cluster.instance:
             continue
         path = hardware_path(target)
-        values[path] = theirs.instance
+        values[path] = theirs.cluster.instance
         values[*path[:2], f"allowed_{path[2]}s"] = None
     if not values:
         return own
@@ -133,16 +137,12 @@ def _work(member: Member, option: Option | None) -> _Work | None:
     if option is None:
         return None
     if member.serves:
-        return _Work(member=member, option=option, nodes=option.nodes, days=0.0, days_high=0.0)
-    met = [point for point in option.front if point.meets_goal]
-    least: FrontPoint | Option = min(met, key=lambda point: point.nodes) if met else option
-    return _Work(
-        member=member,
-        option=option,
-        nodes=least.nodes,
-        days=least.calendar_days,
-        days_high=least.calendar_days_high,
-    )
+        return _Work(member=member, option=option, nodes=option.cluster.nodes, days=0.0, days_high=0.0)
+    met = [point for point in option.performance.front if point.meets_goal]
+    least = min(met, key=lambda point: point.nodes) if met else None
+    nodes = option.cluster.nodes if least is None else least.nodes
+    time = option.performance if least is None else least
+    return _Work(member=member, option=option, nodes=nodes, days=time.calendar_days, days_high=time.calendar_days_high)
 
 
 def _claims(shared: SharedBlueprint, works: Sequence[_Work]) -> tuple[Claim, ...]:
@@ -154,22 +154,22 @@ def _claim(shared: SharedBlueprint, work: _Work) -> Claim:
     months = shared.horizon_months - schedule.from_month
     if isinstance(option, ServingOption):
         by_hour = service_nodes_by_hour(
-            option.day.hourly_requests_per_s,
-            replicas=option.replicas,
-            spare=option.spare_replicas,
-            gpus_per_replica=option.layout.gpus,
-            gpus_per_node=option.gpus_per_node,
-            nodes=option.nodes,
+            option.performance.day.hourly_requests_per_s,
+            replicas=option.performance.replicas,
+            spare=option.performance.spare_replicas,
+            gpus_per_replica=option.performance.layout.gpus,
+            gpus_per_node=option.cluster.gpus_per_node,
+            nodes=option.cluster.nodes,
         )
         return Claim(
             name=work.member.name,
             nodes_by_hour=by_hour,
-            kept_nodes=option.nodes,
+            kept_nodes=option.cluster.nodes,
             from_month=schedule.from_month,
             until_month=shared.horizon_months,
             worked_node_hours=sum(by_hour) / len(by_hour) * months * HOURS_PER_MONTH,
         )
-    runs = option.runs_in_horizon
+    runs = option.money.runs_in_horizon
     if schedule.hours is not None:
         end = shared.horizon_months
     else:
@@ -196,7 +196,7 @@ def _shared(  # noqa: PLR0917 - what one target has
     nodes = cluster_nodes(claims)
     lent = lent_shares(claims)
     main = next(work.option for work in works if work.member is anchor)
-    owned = main.it_power_w is not None
+    owned = main.cluster.it_power_w is not None
     if owned:
         cluster = _owned_cluster(shared, target, anchor, main, nodes, replan)
         others = [work.option for work in works if work.member is not anchor]
@@ -218,24 +218,24 @@ def _shared(  # noqa: PLR0917 - what one target has
                 hours=_when(shared, work.member, claim),
                 nodes=max(claim.nodes_by_hour),
                 run_hours=None if serves else work.days_high * _HOURS_A_DAY,
-                runs=1.0 if serves else work.option.runs_in_horizon,
+                runs=1.0 if serves else work.option.money.runs_in_horizon,
                 worked_node_hours=claim.worked_node_hours,
                 worked_share=claim.worked_node_hours / worked if worked else 0.0,
                 usd=paid[claim.name],
                 lent_share=lent.get(claim.name),
-                separate_instance=alone.instance,
-                separate_nodes=alone.nodes,
-                separate_usd=alone.horizon_usd,
+                separate_instance=alone.cluster.instance,
+                separate_nodes=alone.cluster.nodes,
+                separate_usd=alone.money.horizon_usd,
             )
         )
     separate = [part.separate_usd for part in parts]
     fullest = max(segments(claims), key=lambda part: int(part.needed.max()))
     return SharedOption(
         target=target,
-        instance=main.instance,
-        accelerator_name=main.accelerator_name,
+        instance=main.cluster.instance,
+        accelerator_name=main.cluster.accelerator_name,
         nodes=nodes,
-        gpus=nodes * main.gpus_per_node,
+        gpus=nodes * main.cluster.gpus_per_node,
         owned=owned,
         usd=usd,
         separate_usd=None if None in separate else sum(one for one in separate if one is not None),
@@ -250,14 +250,14 @@ def _owned_cluster(  # noqa: PLR0917 - the same
     shared: SharedBlueprint, target: str, anchor: Member, main: Option, nodes: int, replan: Replan
 ) -> Option | None:
     """Return the shared cluster as the anchor's own with as many nodes, owned for the whole horizon."""
-    if nodes == main.nodes and not anchor.schedule.from_month:
+    if nodes == main.cluster.nodes and not anchor.schedule.from_month:
         return main
     path = hardware_path(target)
     made = replan(
         anchor,
         {
             **{("targets", other): None for other in TARGETS if other != target},
-            path: main.instance,
+            path: main.cluster.instance,
             (*path[:2], f"allowed_{path[2]}s"): None,
             (*path[:2], "min_nodes"): nodes,
             (*path[:2], "max_nodes"): nodes,
@@ -291,7 +291,7 @@ def _findings(shared: SharedBlueprint, target: str, works: Sequence[_Work], clai
                     help="write more hours, or a shorter goals.finish_within, so that more nodes are claimed",
                 )
             )
-        wanted = schedule.from_month + work.option.runs_in_horizon * work.days * _HOURS_A_DAY / HOURS_PER_MONTH
+        wanted = schedule.from_month + work.option.money.runs_in_horizon * work.days * _HOURS_A_DAY / HOURS_PER_MONTH
         if not work.member.serves and schedule.hours is None and wanted > shared.horizon_months * (1 + 1e-9):
             found.append(
                 Finding(

@@ -12,7 +12,7 @@ _NODES = "compute"
 
 
 def _of(option: Option, *categories: str) -> float:
-    return sum(cost.usd for cost in option.horizon_breakdown if cost.category in categories)
+    return sum(cost.usd for cost in option.money.horizon_breakdown if cost.category in categories)
 
 
 def rented_usd(options: Mapping[str, Option], lent: Mapping[str, float]) -> float | None:
@@ -26,7 +26,9 @@ def rented_usd(options: Mapping[str, Option], lent: Mapping[str, float]) -> floa
         lent: share of its node-hours that are of kept nodes, by name; services have none.
     """
     costs = [
-        None if option.horizon_usd is None else option.horizon_usd - lent.get(name, 0.0) * _of(option, _NODES)
+        None
+        if option.money.horizon_usd is None
+        else option.money.horizon_usd - lent.get(name, 0.0) * _of(option, _NODES)
         for name, option in options.items()
     ]
     return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
@@ -40,10 +42,10 @@ def owned_usd(cluster: Option, others: Sequence[Option], *, always_on: bool) -> 
         others: the other workloads, each on the same hardware: they keep their storage, and their work takes energy.
         always_on: the cluster is counted as working all the time, so that the others' energy is in it.
     """
-    if cluster.horizon_usd is None or any(option.horizon_usd is None for option in others):
+    if cluster.money.horizon_usd is None or any(option.money.horizon_usd is None for option in others):
         return None
     kept = _OWN if always_on else (*_OWN, _ENERGY)
-    return cluster.horizon_usd + sum(_of(option, *kept) for option in others)
+    return cluster.money.horizon_usd + sum(_of(option, *kept) for option in others)
 
 
 def split(usd: float | None, claims: Sequence[Claim]) -> dict[str, float | None]:

@@ -51,7 +51,7 @@ def environment() -> Environment:
 def answer_html(made: PlanResult) -> str:
     """Return the answer of a plan, its money in the blueprint's currency."""
     with placing(made.blueprint):
-        money = money_as_asked(made.plan, made.facts.book)
+        money = money_as_asked(made.plan)
         plan = made.plan
         table = tables.comparison(plan, tables.Sources(), money)
         return (
@@ -83,7 +83,9 @@ def _rows(
             [
                 Told(cell=cell)
                 if own is None or not any(letter.isdigit() for letter in cell.text)
-                else Told(cell=cell, target=own.target, number=_number(plan, own.target, own.instance, column, money))
+                else Told(
+                    cell=cell, target=own.target, number=_number(plan, own.target, own.cluster.instance, column, money)
+                )
                 for column, cell in zip(columns, row, strict=True)
             ]
         )

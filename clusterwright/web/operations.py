@@ -138,7 +138,11 @@ def answer(desk: Desk, asked: Mapping[str, Any]) -> Reply:
 
     made = desk.planned(asked.get("blueprint"))
     figures = {
-        option.target: {"run_usd": option.run_cost_usd, "horizon_usd": option.horizon_usd, "nodes": option.nodes}
+        option.target: {
+            "run_usd": option.money.run_cost_usd,
+            "horizon_usd": option.money.horizon_usd,
+            "nodes": option.cluster.nodes,
+        }
         for option in made.options
     }
     return _json({"html": answer_html(made), "figures": figures, "findings": _findings(made.plan.findings)})
@@ -148,20 +152,20 @@ def summary(desk: Desk, asked: Mapping[str, Any]) -> Reply:
     """Return the answer in words and the figures of each option, in USD: what a reader of a plan looks at first."""
     made = desk.planned(asked.get("blueprint"))
     with placing(made.blueprint):
-        money = money_as_asked(made.plan, made.facts.book)
+        money = money_as_asked(made.plan)
         words = [capital(line) for line in answer_lines(made.plan, money)]
     options = [
         {
             "target": option.target,
-            "instance": option.instance,
-            "nodes": option.nodes,
-            "gpus": option.gpus,
-            "calendar_days": option.calendar_days,
-            "run_usd": option.run_cost_usd,
-            "capex_usd": option.capex_usd,
-            "horizon_usd": option.horizon_usd,
-            "npv_usd": option.npv_usd,
-            "meets_goal": option.meets_goal,
+            "instance": option.cluster.instance,
+            "nodes": option.cluster.nodes,
+            "gpus": option.cluster.gpus,
+            "calendar_days": option.performance.calendar_days,
+            "run_usd": option.money.run_cost_usd,
+            "capex_usd": option.money.capex_usd,
+            "horizon_usd": option.money.horizon_usd,
+            "npv_usd": option.money.npv_usd,
+            "meets_goal": option.performance.meets_goal,
         }
         for option in made.options
     ]

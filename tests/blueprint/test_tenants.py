@@ -10,8 +10,8 @@ from clusterwright import assets
 from clusterwright.blueprint.load import load, load_text
 from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.sections.tenants import Tenant, gpus_of
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.plan.tenants import Tenant, gpus_of
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 USERS = "cluster.users=[{name: ada, uid: 2001, ssh_keys: []}, {name: bob, uid: 2002, ssh_keys: []}]"

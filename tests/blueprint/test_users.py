@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.reading.problems import BlueprintError
-from clusterwright.blueprint.reading.user_list import MOST_BYTES, Group, User, faults, key_problem, list_text
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.sections.users import user_problems
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.user_list import MOST_BYTES, Group, User, faults, key_problem, list_text
 
 #: Made by ssh-keygen of OpenSSH 9.2.
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBr5qlV/mQcbXat+Wt5+JqXeQsb6kpNLOodxKE1v4+8N alice@example.com"

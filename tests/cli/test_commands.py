@@ -281,7 +281,7 @@ def test_compare_as_csv(command: Command, small: Path) -> None:
 
 def test_compare_says_why_hardware_is_not_chosen(command: Command, small: Path) -> None:
     """`--why` plans a target with both to choose from; what no target has, or it has alone, is refused."""
-    chosen = loads(command("plan", small, "--json").out).options[0].instance
+    chosen = loads(command("plan", small, "--json").out).options[0].cluster.instance
     told = json.loads(command("compare", small, "--why", "g6.xlarge", "--json").out)
     assert (told["number"], told["target"], told["value"]) == ("hardware", "aws", chosen)
     assert [entry["name"] for entry in told["inputs"]] == [chosen, "g6.xlarge"]
@@ -368,7 +368,7 @@ def test_explain_is_about_the_plan_that_was_printed(command: Command, small: Pat
     plan = json.loads(command("plan", small, "--json").out)
     for option in plan["options"]:
         told = json.loads(command("explain", small, "horizon_usd", "--on", option["target"], "--json").out)
-        assert told["equation"][-1].endswith(f"{option['horizon_usd']:,.2f} USD")
+        assert told["equation"][-1].endswith(f"{option['money']['horizon_usd']:,.2f} USD")
     listed = command("explain", small).out
     assert "calendar_days " in listed
     assert "aws/p5.48xlarge" in listed
@@ -498,8 +498,8 @@ def test_a_missing_price_leaves_a_total_unknown_and_an_asked_price_missing(comma
     plan = loads(ended.out)
     option = plan.option("aws")
     assert option is not None
-    assert (ended.code, option.run_usd, plan.recommended == "aws") == (0, None, False)
-    assert [entry.sku for entry in option.missing] == ["aws/p5.48xlarge"]
+    assert (ended.code, option.money.run_usd, plan.recommended == "aws") == (0, None, False)
+    assert [entry.sku for entry in option.money.missing] == ["aws/p5.48xlarge"]
     ended = command("plan", shipped, *unpriced)
     assert ended.code == 0
     ranked = ended.out.partition("\n  Ranked")[2].partition("\n\n")[0]
@@ -509,3 +509,15 @@ def test_a_missing_price_leaves_a_total_unknown_and_an_asked_price_missing(comma
     whole = command("plan", shipped, *unpriced, "--details").out
     assert "AWS, spot: no price of GPU node p5.48xlarge" in " ".join(whole.split())
     assert command("prices", "aws/p5.48xlarge", "--as-of", "2015-01-01").code == 3
+
+
+def test_plans_of_schema_1_are_refused(command: Command, tmp_path: Path) -> None:
+    """Each command that reads a plan names the file, its schema, and how to make a new plan."""
+    plan, export = tmp_path / "plan.json", tmp_path / "export.csv"
+    plan.write_text('{"schema": 1, "workload": {"kind": "train"}}')
+    for arguments in (("actual", plan, export), ("diff", plan, plan), ("prove", tmp_path)):
+        ended = command(*arguments)
+        said = " ".join(ended.err.split())
+        assert ended.code == 2, arguments
+        assert f"{plan} is a plan of schema 1, of an older version of the program" in said, arguments
+        assert "clusterwright plan BLUEPRINT --json > plan.json" in said, arguments

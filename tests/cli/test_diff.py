@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from clusterwright.assets import root
-from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.cli.written import diff
 from clusterwright.diff.causes import causes
-from clusterwright.diff.differences import TIMES, differences
+from clusterwright.diff.differences import differences
 from clusterwright.errors import InputError
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 
@@ -36,30 +36,27 @@ def other() -> Plan:
     return plan_of(BLUEPRINT, values)
 
 
-def test_times_are_told_in_months(plan: Plan) -> None:
-    """Times of the section tco are months; words under the same key, such as a contract's term, stay words."""
-    section = TcoSection.model_validate(
-        {"delivery": "6 months", "refresh": "2 years", "contracts": [{"target": "aws", "term": "reserved_1y"}]}
+def test_terms_of_money_are_inputs(plan: Plan) -> None:
+    """What the blueprint says of growth, delivery, tax, contracts and charges is compared as it was counted."""
+    terms = (
+        "tco.refresh=2 years",
+        "tco.tax_rate=21 %",
+        "tco.contracts=[{target: aws, term: reserved_1y}]",
+        "tco.delivery=6 months",
+        "tco.cloud={egress: 10 TB}",
+        "tco.carbon={grid: us-va}",
     )
     found = {
         change.name: change.after
-        for change in differences(plan, dataclasses.replace(plan, tco=section), ("a", "b")).inputs
+        for change in differences(plan, plan_of(BLUEPRINT, [*ONE_TARGET, *terms]), ("a", "b")).inputs
     }
-    assert found["tco.refresh_months"] == pytest.approx(24.0)
-    assert found["tco.delivery_months"] == pytest.approx(6.0)
-    assert found["tco.contracts.0.term"] == "reserved_1y"
-
-
-def test_every_time_of_the_section_is_known() -> None:
-    """What the schema reads as a duration is what is told in months."""
-    schema = TcoSection.model_json_schema()
-    records = [schema, *schema["$defs"].values()]
-    assert {
-        key
-        for record in records
-        for key, entry in record.get("properties", {}).items()
-        if any("weeks" in form.get("pattern", "") for form in (entry, *entry.get("anyOf", ())))
-    } == TIMES
+    assert found["economics.growth.refresh_months"] == pytest.approx(24.0)
+    assert found["onprem/bridged.delivery_months"] == pytest.approx(6.0)
+    assert found["finance.taxes.tax_rate"] == pytest.approx(0.21)
+    assert found["finance.carbon.grid"] == "us-va"
+    assert found["aws/reserved_1y/contract.contract.period_months"] == pytest.approx(12.0)
+    assert found["aws.charges.0.bytes_per_month"] == pytest.approx(10e12)
+    assert not [name for name in found if name.startswith("economics.given")]
 
 
 def test_nothing_changed(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,7 +135,11 @@ def test_revision(
 
 def numbered(plan: Plan, *, nodes: int, run_usd: float | None) -> Plan:
     """Return the plan with other figures of its first option."""
-    changed = dataclasses.replace(plan.options[0], nodes=nodes, run_usd=run_usd, horizon_usd=10 * (run_usd or 0.0))
+    changed = dataclasses.replace(
+        plan.options[0],
+        cluster=dataclasses.replace(plan.options[0].cluster, nodes=nodes),
+        money=dataclasses.replace(plan.options[0].money, run_usd=run_usd, horizon_usd=10 * (run_usd or 0.0)),
+    )
     return dataclasses.replace(plan, options=(changed,))
 
 
@@ -171,7 +172,7 @@ def test_causes_that_cannot_stand_alone(plan: Plan) -> None:
     assert {cause.reason for cause in found.alone} == {"not without the other changes: a and b must agree"}
     assert found.left[0].nodes == 1
     (only,) = causes(({"a": 1}, plan), ({"a": 7}, numbered(plan, nodes=99, run_usd=None)), replan).alone
-    assert (only.effects[0].nodes, only.effects[0].run_usd) == (99 - plan.options[0].nodes, None)
+    assert (only.effects[0].nodes, only.effects[0].run_usd) == (99 - plan.options[0].cluster.nodes, None)
     assert causes(({"name": "x"}, plan), ({"name": "y"}, plan), replan).reason
 
 
@@ -217,7 +218,7 @@ def test_dollars_are_told_in_the_currency_of_the_second(
 ) -> None:
     """Text and Markdown follow it, with the rate; JSON stays in USD and gives the rate beside."""
     euro = {"code": "EUR", "usd": 1.25, "day": "2026-10-01", "source": "ECB"}
-    told = dataclasses.replace(other, tco=TcoSection.model_validate({"currency": euro}))
+    told = dataclasses.replace(other, currency=Currency(**euro))
     paths = [tmp_path / name for name in ("before.json", "dollars.json", "euros.json")]
     for path, made in zip(paths, (plan, other, told), strict=True):
         path.write_text(dumps(made), encoding="utf-8")

@@ -110,7 +110,7 @@ class _Faulty(Ledger):
             self._connection.execute("update cumulative set usd = usd - 0.01 where month_end > 0")
 
 
-@pytest.mark.parametrize("where", ["decide", "alternatives.ranking"])
+@pytest.mark.parametrize("where", ["decide", "alternatives.recount"])
 def test_no_answer_from_a_cash_flow_that_does_not_reconcile(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """The options and the ranking of a plan (plan, build) audit their cash flow; a fault is a bug, exit 70."""
     monkeypatch.setattr(f"clusterwright.plan.{where}.Ledger", _Faulty)
@@ -123,7 +123,7 @@ def test_no_comparison_from_a_cash_flow_that_does_not_reconcile(
     shipped_plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What `compare` and the report count of a plan that is already made is audited too."""
-    monkeypatch.setattr("clusterwright.plan.alternatives.ranking.Ledger", _Faulty)
+    monkeypatch.setattr("clusterwright.plan.alternatives.recount.Ledger", _Faulty)
     with pytest.raises(ClusterwrightError, match=r"do not reconcile.*category_sum") as caught:
         finances(shipped_plan, PriceBook.open(), draws=10, seed=1)
     assert caught.value.exit_code == EXIT_BUG

@@ -44,7 +44,7 @@ def test_plan_uses_the_store(command: Command, quotes: Path, small: Path) -> Non
     def capex(day: str) -> float:
         ended = command("plan", small, "--json", "--set", f"economics.as_of={day}")
         owned = next(entry for entry in json.loads(ended.out)["options"] if entry["target"] == "onprem")
-        return float(owned["capex_usd"]) / owned["nodes"]
+        return float(owned["money"]["capex_usd"]) / owned["cluster"]["nodes"]
 
     assert capex("2026-10-01") - capex("2026-10-02") == pytest.approx(380000 - 310000, rel=0.1)
 

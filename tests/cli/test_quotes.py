@@ -34,7 +34,7 @@ def test_quotes_price_plan_bill_and_workbook(command: Command, tmp_path: Path) -
     assert "back.csv: 1 of" in ended.out
     assert "quoted by Acme" in ended.out
     plan = json.loads((out / "plan.json").read_text())
-    line = plan["options"][0]["lines"][0]
+    line = plan["options"][0]["money"]["lines"][0]
     assert (line["unit_usd"], line["basis"], line["source"]) == (270_000, "documented", "Acme, back.csv:2")
     assert line["confidence"] == "high"
     assert line["note"] == "250,000.00 EUR at 1.08 USD per EUR of 2026-11-19; lead time 9 weeks"
@@ -45,7 +45,7 @@ def test_quotes_price_plan_bill_and_workbook(command: Command, tmp_path: Path) -
     quoted = ("--quotes", out.parent / "back.csv", "--rate", RATE)
     answered = command("plan", small, "--json", *quoted)
     assert answered.code == 0, answered.err
-    assert json.loads(answered.out)["options"][-1]["lines"][0]["unit_usd"] == 270_000
+    assert json.loads(answered.out)["options"][-1]["money"]["lines"][0]["unit_usd"] == 270_000
     compared = command("compare", small, "--finance", "--draws", "10", *quoted)
     assert "back.csv: 1 of" in compared.out
     listed = command("compare", small, "--finance", "--draws", "10")
@@ -58,7 +58,7 @@ def test_quotes_price_plan_bill_and_workbook(command: Command, tmp_path: Path) -
     again = command("onprem", small, "-o", tmp_path / "two", "--quotes", out / "bill_of_materials.xlsx", "--rate", RATE)
     assert again.code == 0, again.err
     other = json.loads((tmp_path / "two" / "plan.json").read_text())
-    assert other["options"][0]["lines"][0]["unit_usd"] == 270_000
+    assert other["options"][0]["money"]["lines"][0]["unit_usd"] == 270_000
 
 
 def test_wrong_quotes_write_nothing(command: Command, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_own_parts_reach_every_document(command: Command, tmp_path: Path) -> Non
     out = tmp_path / "out"
     assert command("onprem", blueprint, "-o", out).code == 0
     plan = json.loads((out / "plan.json").read_text())
-    line = plan["options"][0]["lines"][0]
+    line = plan["options"][0]["money"]["lines"][0]
     assert (line["unit_usd"], line["basis"], line["source"]) == (280_000, "given", "parts.csv:2")
     with (out / "racks.csv").open(newline="") as file:
         node = next(csv.DictReader(file))

@@ -14,8 +14,9 @@ from clusterwright.cli.compare import finance
 from clusterwright.cli.prices import store as price_store
 from clusterwright.cli.sweep import sweep
 from clusterwright.interface.sweeping import Request
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.text.currency import money_of_all
-from clusterwright.plan.text.money import USD, Currency
+from clusterwright.plan.text.money import USD
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 GIVEN = "tco.currency={code: EUR, usd: 1.25, day: 2026-10-15, source: ECB}"

@@ -312,8 +312,8 @@ def test_folders_that_are_not_ours(tmp_path: Path, documents: Documents) -> None
     (documents.site / "bill_of_materials.csv").unlink()
     with pytest.raises(InputError, match="no documents of a cluster on premises"):
         read_folder(documents.root)
-    change(documents.root / "plan.json", '"schema": 1', '"schema": 2')
-    with pytest.raises(InputError, match="not a plan that this version can read"):
+    change(documents.root / "plan.json", '"schema": 2', '"schema": 1')
+    with pytest.raises(InputError, match="a plan of schema 1, of an older version"):
         read_folder(documents.root)
 
 

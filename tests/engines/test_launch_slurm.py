@@ -14,7 +14,7 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.onprem.slurm.configuration import slurm_files
 from clusterwright.outputs.training.slurm import launch_files
-from clusterwright.plan.record import TrainingPlan
+from clusterwright.plan.training.record import TrainingPlan
 
 pytestmark = pytest.mark.engine
 
@@ -66,20 +66,20 @@ def offered(controller: object, path: Path) -> tuple[int, str]:
 def test_the_job_is_accepted_with_its_spare(plan: TrainingPlan, controller: object, tmp_path: Path) -> None:
     """Partition, GPUs, memory and nodes of the script are what the cluster has, spare included."""
     option = plan.options[0]
-    assert option.failures.elastic_nodes is not None
+    assert option.performance.failures.elastic_nodes is not None
     path = tmp_path / "train.sbatch"
     path.write_bytes(launch_files(plan, option, load_catalogue())["train.sbatch"].content)
     code, said = offered(controller, path)
     assert code == 0, said
     assert "to start at" in said
     # What Slurm tests is the least that the script asks for; the whole cluster is asked for below.
-    assert f"nodes node[001-{option.failures.elastic_nodes:03d}] in partition gpu" in said
+    assert f"nodes node[001-{option.performance.failures.elastic_nodes:03d}] in partition gpu" in said
     whole, count = re.subn(r"--nodes=\d+-", "--nodes=", path.read_text())
     assert count == 1
     path.write_text(whole)
     code, said = offered(controller, path)
     assert code == 0, said
-    assert f"nodes node[001-{option.nodes:03d}] in partition gpu" in said
+    assert f"nodes node[001-{option.cluster.nodes:03d}] in partition gpu" in said
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.blueprint.sections.tenants import Tenant
 from clusterwright.checks.prove.jobs.slurm import free_port
 from clusterwright.outputs.onprem.slurm.cluster import SlurmCluster, TopologySwitch, slurm_texts
 from clusterwright.outputs.onprem.slurm.tenants import SCRIPT, accounts_of, tenant_documents
+from clusterwright.plan.tenants import Tenant
 
 pytestmark = pytest.mark.engine
 

@@ -20,12 +20,13 @@ from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.workbook.checks.sheet import CHANGED
 from clusterwright.plan.alternatives.recount import ledger
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import CandidateCost
 from tests.opened import workbook_xlsx
+from tests.terms import recounted
 
 pytestmark = pytest.mark.engine
 
@@ -205,34 +206,36 @@ def leased_plan() -> Plan:
 @pytest.fixture(scope="module")
 def committed_plan(shipped_plan: Plan) -> Plan:
     """Return the shipped plan with the nodes of its first target under a commitment."""
-    committed = replace(shipped_plan.options[0], term="reserved_3y")
+    committed = replace(shipped_plan.options[0], money=replace(shipped_plan.options[0].money, term="reserved_3y"))
     plan = replace(shipped_plan, options=(committed, *shipped_plan.options[1:]))
     cost = ledger(plan, PriceBook.open()).costs()[0]
     assert cost.run_usd is not None
-    assert cost.run_usd != shipped_plan.options[0].run_usd
-    option = replace(
-        committed, lines=cost.lines, run_usd=cost.run_cash_usd, run_share_usd=cost.run_share_usd,
+    assert cost.run_usd != shipped_plan.options[0].money.run_usd
+    paid = replace(
+        committed.money,
+        lines=cost.lines,
+        run_usd=cost.run_cash_usd,
+        run_share_usd=cost.run_share_usd,
         horizon_usd=cost.horizon_usd,
-    )  # fmt: skip
+    )
+    option = replace(committed, money=paid)
     return replace(plan, options=(option, *plan.options[1:]))
 
 
 @pytest.fixture(scope="module")
 def other_taxed(taxed_plan: Plan) -> tuple[Plan, Inputs]:
     """Return the taxed plan with other economics, tax and loan, and the inputs that say the same."""
-    economics = replace(
-        taxed_plan.economics, horizon_months=30.0, utilisation=0.7, discount_rate=0.06, power_price_usd_per_kwh=0.15,
+    section = {
+        "tax_rate": 0.35,
+        "depreciation": "straight_line_3",
+        "bonus_depreciation": 0.1,
+        "delivery": "4 months",
+        "loan": {"share": 0.5, "rate": 0.05, "term": "24 months"},
+    }
+    plan = recounted(
+        taxed_plan, section, horizon_months=30.0, utilisation=0.7, discount_rate=0.06, power_price_usd_per_kwh=0.15,
         pue=1.2,
     )  # fmt: skip
-    loan = taxed_plan.tco.loan
-    assert loan is not None
-    section = taxed_plan.tco.model_copy(
-        update={
-            "tax_rate": 0.35, "depreciation": "straight_line_3", "bonus_depreciation": 0.1, "delivery": 4 * MONTH_S,
-            "loan": loan.model_copy(update={"share": 0.5, "rate": 0.05, "term": 24 * MONTH_S}),
-        }
-    )  # fmt: skip
-    plan = replace(taxed_plan, economics=economics, tco=section)
     return plan, {
         "horizon_months": 30.0, "utilisation": 0.7, "discount_rate": 0.06, "power_price_usd_per_kwh": 0.15, "pue": 1.2,
         "tax_rate": 0.35, "depreciation_method": "straight_line_3", "bonus_depreciation": 0.1, "delivery_months": 4.0,
@@ -243,13 +246,8 @@ def other_taxed(taxed_plan: Plan) -> tuple[Plan, Inputs]:
 @pytest.fixture(scope="module")
 def other_leased(leased_plan: Plan) -> tuple[Plan, Inputs]:
     """Return the leased plan with another tax rate, lease and a horizon that ends within a month."""
-    economics = replace(leased_plan.economics, horizon_months=27.25)
-    lease = leased_plan.tco.lease
-    assert lease is not None
-    section = leased_plan.tco.model_copy(
-        update={"tax_rate": 0.1, "lease": lease.model_copy(update={"rate": 0.11, "residual": 0.4})}
-    )
-    plan = replace(leased_plan, economics=economics, tco=section)
+    section = {"tax_rate": 0.1, "lease": {"rate": 0.11, "residual": 0.4}}
+    plan = recounted(leased_plan, section, horizon_months=27.25)
     return plan, {
         "horizon_months": 27.25, "tax_rate": 0.1, "lease_rate": 0.11, "lease_residual": 0.4,
     }  # fmt: skip
@@ -264,7 +262,7 @@ def quote_of(plan: Plan) -> tuple[str, float]:
     """Return the sku of the first part that is bought, and another price of it."""
     option = plan.option("onprem")
     assert option is not None
-    line = option.lines[0]
+    line = option.money.lines[0]
     return line.line.sku, (line.unit_usd or 0.0) * QUOTE
 
 
@@ -275,7 +273,7 @@ def files(
     """Return every workbook of these tests before it is calculated, by name."""
     written = formulas(shipped_plan)
     sku, quote = quote_of(shipped_plan)
-    lines = [line for option in shipped_plan.options for line in option.lines]
+    lines = [line for option in shipped_plan.options for line in option.money.lines]
     quoted = {("Bill", f"H{row}"): quote for row, line in enumerate(lines, start=2) if line.line.sku == sku}
     months = shipped_plan.economics.horizon_months
     return {
@@ -367,10 +365,10 @@ def test_libreoffice_finds_the_engines_figures(
     found = calculated("shipped")
     costs = counted.costs()
     for option, cost in zip(shipped_plan.options, costs, strict=True):
-        assert (option.run_usd is None, option.run_share_usd is None) == (cost.shared, not cost.shared)
+        assert (option.money.run_usd is None, option.money.run_share_usd is None) == (cost.shared, not cost.shared)
         engine = cost.run_share_usd if cost.shared else cost.run_cash_usd
-        shown = option.run_share_usd if cost.shared else option.run_usd
-        assert (shown, option.horizon_usd, option.capex_usd) == pytest.approx(
+        shown = option.money.run_share_usd if cost.shared else option.money.run_usd
+        assert (shown, option.money.horizon_usd, option.money.capex_usd) == pytest.approx(
             (engine, cost.horizon_usd, cost.capex_usd), rel=1e-12
         )
     agree(found, costs)

@@ -148,9 +148,9 @@ def test_tables_hold_the_records(result: cw.PlanResult) -> None:
     """Rows of the tables are the records' values, with their types."""
     options = result.table("options")
     assert options.project("target, nodes, calendar_days").fetchall() == [
-        (option.target, option.nodes, option.calendar_days) for option in result.options
+        (option.target, option.cluster.nodes, option.performance.calendar_days) for option in result.options
     ]
-    assert result.table("bill").count("*").fetchall() == [(sum(len(option.lines) for option in result.options),)]
+    assert result.table("bill").count("*").fetchall() == [(sum(len(option.money.lines) for option in result.options),)]
     assert result.table("ranking").project("key").fetchall() == [(way.key,) for way in result.plan.ranking]
     assert {str(kind) for kind in options.types} <= {"VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "DATE"}
     comparison = result.compare(draws=50)

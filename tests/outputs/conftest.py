@@ -10,7 +10,7 @@ import pytest
 
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
-from clusterwright.plan.record import TrainingPlan
+from clusterwright.plan.training.record import TrainingPlan
 
 #: Runs in the stacks' environment, as a program; it cannot be imported here.
 collect_ignore = ["read_stack_settings.py"]
@@ -25,7 +25,7 @@ def unpriced_plan() -> TrainingPlan:
     plan = plan_of(_BLUEPRINT, ["targets.aws.capacity=spot", "targets.aws.region=us-west-2"])
     option = plan.option("aws")
     assert option is not None
-    assert option.run_usd is None
+    assert option.money.run_usd is None
     return plan
 
 

@@ -7,13 +7,13 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.outputs.onprem.documents import onprem_documents
-from clusterwright.plan.record import TrainingPlan
+from clusterwright.plan.training.record import TrainingPlan
 
 
 @pytest.fixture(scope="module")
 def steps(shipped_plan: TrainingPlan) -> dict[str, tuple[str, str]]:
     """Return (what to do, what to expect) by number."""
-    option = next(option for option in shipped_plan.options if option.facility is not None)
+    option = next(option for option in shipped_plan.options if option.design.facility is not None)
     text = onprem_documents(shipped_plan, option, load())["acceptance.md"].content.decode()
     rows = [line.split(" | ") for line in text.splitlines() if re.match(r"\| \d+\.\d+ ", line)]
     return {row[0].strip("| "): (row[1], row[2].removesuffix(" | |")) for row in rows}
@@ -21,7 +21,7 @@ def steps(shipped_plan: TrainingPlan) -> dict[str, tuple[str, str]]:
 
 def test_the_fabric_is_that_of_the_plan(steps: dict[str, tuple[str, str]], shipped_plan: TrainingPlan) -> None:
     """Eight ports a DGX H100 and those of the fabric managers, each with its link, and every switch."""
-    design = next(option.facility for option in shipped_plan.options if option.facility is not None)
+    design = next(option.design.facility for option in shipped_plan.options if option.design.facility is not None)
     fabric = design.inventory.fabric
     links = fabric.node_leaf_cables + fabric.leaf_spine_cables + fabric.spine_core_cables
     ports = fabric.nodes * 8 + fabric.management_ports
@@ -32,11 +32,15 @@ def test_the_burn_in_has_the_predicted_speed_and_its_band(
     steps: dict[str, tuple[str, str]], shipped_plan: TrainingPlan
 ) -> None:
     """The band of speed is that of the run's days: the slowest speed gives the most days."""
-    option = next(option for option in shipped_plan.options if option.facility is not None)
+    option = next(option for option in shipped_plan.options if option.design.facility is not None)
     speed, low, high = (int(number) for number in re.findall(r"\d+", steps["8.3"][1])[:3])
-    assert speed == round(option.tokens_per_s_per_gpu)
-    assert low * option.calendar_days_high == pytest.approx(speed * option.calendar_days, rel=0.01)
-    assert high * option.calendar_days_low == pytest.approx(speed * option.calendar_days, rel=0.01)
+    assert speed == round(option.performance.tokens_per_s_per_gpu)
+    assert low * option.performance.calendar_days_high == pytest.approx(
+        speed * option.performance.calendar_days, rel=0.01
+    )
+    assert high * option.performance.calendar_days_low == pytest.approx(
+        speed * option.performance.calendar_days, rel=0.01
+    )
 
 
 def test_losing_a_feed_is_tested_against_what_it_carries(steps: dict[str, tuple[str, str]]) -> None:
@@ -50,10 +54,12 @@ def test_a_lost_node_without_a_spare_is_waited_for(
     """The shipped plan trains on all of its nodes: the job waits for the node; with a spare it goes on without it."""
     assert "waits in the queue" in steps["8.4"][1]
     assert "`reliability.spare_nodes`" in steps["8.4"][1]
-    option = next(option for option in shipped_plan.options if option.facility is not None)
-    spared = replace(option, failures=replace(option.failures, spare_nodes=2))
+    option = next(option for option in shipped_plan.options if option.design.facility is not None)
+    spared = replace(
+        option, performance=replace(option.performance, failures=replace(option.performance.failures, spare_nodes=2))
+    )
     text = onprem_documents(shipped_plan, spared, load())["acceptance.md"].content.decode()
-    assert f"on {option.nodes - 2} of the {option.nodes} nodes: 2 are spare" in text
+    assert f"on {option.cluster.nodes - 2} of the {option.cluster.nodes} nodes: 2 are spare" in text
 
 
 def test_a_phase_carries_more_than_an_even_share(steps: dict[str, tuple[str, str]]) -> None:
@@ -63,7 +69,7 @@ def test_a_phase_carries_more_than_an_even_share(steps: dict[str, tuple[str, str
 
 def test_an_accelerator_without_a_measured_value_says_so(shipped_plan: TrainingPlan) -> None:
     """No number is invented for the collectives of a system that no source measured."""
-    option = next(option for option in shipped_plan.options if option.facility is not None)
+    option = next(option for option in shipped_plan.options if option.design.facility is not None)
     catalogue = load()
     systems = catalogue.systems | {"dgx-h100": replace(catalogue.systems["dgx-h100"], accelerator="a100-sxm-80gb")}
     text = onprem_documents(shipped_plan, option, replace(catalogue, systems=systems))["acceptance.md"].content.decode()

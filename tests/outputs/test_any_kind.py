@@ -19,8 +19,9 @@ from clusterwright.outputs.kinds import KINDS
 from clusterwright.outputs.project.configuration import LAYERS
 from clusterwright.outputs.report.comparison import comparison_markdown
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Plan, TrainingPlan
+from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import USD
+from clusterwright.plan.training.record import TrainingPlan
 from tests.opened import target_files
 from tests.plan.drawing import plan_of_images
 
@@ -113,7 +114,12 @@ def test_the_readme_of_the_build_says_what_the_kind_says(plan: Plan, files: dict
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
 def test_a_cloud_gets_its_stack_without_launch_files(plan: Plan, scheduler: str) -> None:
     """The project has all its layers; what of it speaks of the workload speaks of images, and nothing starts a job."""
-    written = cloud_files(plan, replace(plan.options[0], scheduler=scheduler), FACTS.catalogue, USD)
+    written = cloud_files(
+        plan,
+        replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler)),
+        FACTS.catalogue,
+        USD,
+    )
     texts = {name: file.content.decode() for name, file in written.items()}
     assert {f"{layer}/Pulumi.yaml" for layer in LAYERS} <= set(texts)
     assert not any(name.startswith("launch/") for name in texts)
@@ -133,7 +139,7 @@ def test_no_file_of_the_whole_build_speaks_of_training(plan: Plan, files: dict[s
     """Names and texts of projects, documents, report and workbook hold no word of training, whatever the scheduler."""
     written = dict(files)
     for option in plan.options:
-        chosen = replace(option, scheduler=scheduler)
+        chosen = replace(option, deployment=replace(option.deployment, scheduler=scheduler))
         parts = target_files(plan, chosen, FACTS.catalogue)
         written |= {f"{option.target}-{scheduler}/{name}": file for name, file in parts.items()}
     named = {name: file.content.decode("utf-8", "ignore") for name, file in written.items()}
@@ -148,7 +154,7 @@ def test_no_file_of_the_whole_build_speaks_of_training(plan: Plan, files: dict[s
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
 def test_a_cluster_on_premises_is_written_for_any_kind(plan: Plan, scheduler: str) -> None:
     """Design, acceptance test and the scheduler's files are there, and none that start a job."""
-    option = replace(plan.options[1], scheduler=scheduler)
+    option = replace(plan.options[1], deployment=replace(plan.options[1].deployment, scheduler=scheduler))
     written = {
         name: file.content.decode("utf-8", "replace")
         for name, file in onprem_files(plan, option, FACTS.catalogue).items()
@@ -159,7 +165,7 @@ def test_a_cluster_on_premises_is_written_for_any_kind(plan: Plan, scheduler: st
     assert not any(name.startswith(tuple(started)) for name in written)
     assert "submit" not in written["acceptance.md"]
     if scheduler == "slurm":
-        assert f"`srun -N {option.nodes} --gres=gpu:8 hostname`" in written["acceptance.md"]
+        assert f"`srun -N {option.cluster.nodes} --gres=gpu:8 hostname`" in written["acceptance.md"]
         assert "| `jobs.md` | what jobs need on the machines |" in written["README.md"]
 
 
@@ -167,7 +173,7 @@ def test_other_tools_get_the_cluster_and_a_task_without_a_command(plan: Plan) ->
     """A task of SkyPilot has the nodes and says that its command is to be written; it ends with an error until then."""
     text = export_text(plan, plan.options[0], FACTS.catalogue, "skypilot")
     task = YAML(typ="safe").load(text)
-    assert task["num_nodes"] == plan.options[0].nodes
+    assert task["num_nodes"] == plan.options[0].cluster.nodes
     assert "exit 2" in task["run"]
     assert "envs" not in task
     for told in (text, export_text(plan, plan.options[0], FACTS.catalogue, "parallelcluster")):

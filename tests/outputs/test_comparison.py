@@ -18,9 +18,9 @@ def test_comparison() -> None:
     assert text.splitlines()[0] == "### a\\|b\\<img\\>\\@all https\\://x: renting and owning"
     for way in main_ways(plan):
         (row,) = (line for line in text.splitlines() if line.startswith(f"| {term_text(way.key)} |"))
-        assert (USD.text(way.run_share_usd) if way.run_usd is None else USD.text(way.run_usd)) in row
-        assert USD.text(way.horizon_usd) in row
-        assert USD.text(way.npv_usd) in row
+        assert (USD.text(way.money.run_share_usd) if way.money.run_usd is None else USD.text(way.money.run_usd)) in row
+        assert USD.text(way.money.horizon_usd) in row
+        assert USD.text(way.money.npv_usd) in row
         assert row.count("|") == 11
     assert "**Cheaper on paper, not ranked**" in text
     assert "Breakeven against AWS: month" in text
@@ -35,7 +35,10 @@ def test_unknown_and_late() -> None:
     path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
     spot = ["targets.aws.capacity=spot", "targets.aws.region=us-west-2"]
     plan = plan_of(path, ["targets.azure=null", "targets.gcp=null", *spot])
-    late = tuple(dataclasses.replace(option, meets_goal=False) for option in plan.options)
+    late = tuple(
+        dataclasses.replace(option, performance=dataclasses.replace(option.performance, meets_goal=False))
+        for option in plan.options
+    )
     text = comparison_markdown(dataclasses.replace(plan, options=late), USD)
     assert "AWS, spot: no price of" in text
     assert "AWS is unknown: no price of aws/p5.48xlarge" in text

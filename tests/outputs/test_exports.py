@@ -24,7 +24,7 @@ from clusterwright.errors import InputError
 from clusterwright.outputs.exports.formats import FORMATS, export_text
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 
 ROOT = assets.root()
 SHIPPED = ROOT / "blueprints" / "train-gpt3-175b.yaml"
@@ -61,10 +61,11 @@ def planned(cloud: str, instance: str) -> tuple[TrainingPlan, TrainingOption]:
     return plan, plan.options[0]
 
 
-def exported(to: str, cloud: str, instance: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a record
+def exported(to: str, cloud: str, instance: str, **deployment: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of it
     """Return an export's document."""
     plan, option = planned(cloud, instance)
-    document = YAML(typ="safe").load(export_text(plan, replace(option, **changes), load(), to))
+    changed = replace(option, deployment=replace(option.deployment, **deployment))
+    document = YAML(typ="safe").load(export_text(plan, changed, load(), to))
     assert isinstance(document, dict)
     return document
 
@@ -84,7 +85,12 @@ def test_the_tools_read_every_export(read_as_the_tools_do: Callable[[list[tuple[
             if cloud == "aws":
                 ways += [("reservation", "cr-0123456789abcdef0"), ("capacity-block", "cr-0123456789abcdef0")]
             for capacity, reservation in ways:
-                changed = replace(option, capacity=capacity, reservation=reservation, stop_when_idle_minutes=60)
+                changed = replace(
+                    option,
+                    deployment=replace(
+                        option.deployment, capacity=capacity, reservation=reservation, stop_when_idle_minutes=60
+                    ),
+                )
                 exports.append((to, export_text(plan, changed, load(), to)))
     assert len(exports) > 40
     assert [problem for problem in read_as_the_tools_do(exports) if problem] == []
@@ -118,13 +124,17 @@ def test_parallelcluster_has_the_planned_nodes_with_their_fabric(instance: str) 
     document = exported("parallelcluster", "aws", instance)
     (queue,) = document["Scheduling"]["SlurmQueues"]
     (nodes,) = queue["ComputeResources"]
-    assert (nodes["InstanceType"], nodes["MinCount"], nodes["MaxCount"]) == (instance, option.nodes, option.nodes)
+    assert (nodes["InstanceType"], nodes["MinCount"], nodes["MaxCount"]) == (
+        instance,
+        option.cluster.nodes,
+        option.cluster.nodes,
+    )
     assert nodes["Efa"] == {"Enabled": True}
     assert queue["Networking"]["PlacementGroup"] == {"Enabled": True}
-    assert option.file_system is not None
+    assert option.design.file_system is not None
     lustre = document["SharedStorage"][0]["FsxLustreSettings"]
-    assert lustre["StorageCapacity"] == option.file_system.capacity_gib
-    assert lustre["PerUnitStorageThroughput"] == option.file_system.tier.mb_per_s_per_tib
+    assert lustre["StorageCapacity"] == option.design.file_system.capacity_gib
+    assert lustre["PerUnitStorageThroughput"] == option.design.file_system.tier.mb_per_s_per_tib
 
 
 @pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
@@ -215,7 +225,7 @@ def test_skypilot_trains_with_the_planned_layout(tmp_path: Path) -> None:
     """The task's script is clean shell, and torchrun gets the plan's layout on every node."""
     plan, option = planned("aws", "p5.48xlarge")
     document = exported("skypilot", "aws", "p5.48xlarge")
-    assert (document["num_nodes"], document["resources"]["infra"]) == (option.nodes, "aws/us-east-1")
+    assert (document["num_nodes"], document["resources"]["infra"]) == (option.cluster.nodes, "aws/us-east-1")
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "torchrun").write_text('#!/bin/bash\nprintf "%s\\n" "$@"\n')
@@ -240,7 +250,7 @@ def test_skypilot_trains_with_the_planned_layout(tmp_path: Path) -> None:
     assert "--rdzv-endpoint=10.0.0.1:29400" in arguments
     assert f"{tmp_path}/Megatron-LM/pretrain_gpt.py" in arguments
     position = arguments.index("--tensor-model-parallel-size") + 1
-    assert arguments[position] == str(option.layout.tp)
+    assert arguments[position] == str(option.performance.layout.tp)
     assert arguments[arguments.index("--global-batch-size") + 1] == str(plan.workload.global_batch_sequences)
 
 
@@ -267,7 +277,12 @@ def test_what_a_tool_cannot_do_is_refused() -> None:
     """ParallelCluster is Slurm on AWS; the Cluster Toolkit's export is for GPUs on Google Cloud."""
     plan, option = planned("aws", "p5.48xlarge")
     with pytest.raises(InputError, match="runs Slurm"):
-        export_text(plan, replace(option, scheduler="kubernetes"), load(), "parallelcluster")
+        export_text(
+            plan,
+            replace(option, deployment=replace(option.deployment, scheduler="kubernetes")),
+            load(),
+            "parallelcluster",
+        )
     with pytest.raises(InputError, match="does not deploy to aws"):
         export_text(plan, option, load(), "cluster-toolkit")
 

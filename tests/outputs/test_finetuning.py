@@ -70,8 +70,8 @@ def test_launch_files_have_the_plans_layout(tmp_path: Path) -> None:
     files, option = _files(), _plan().options[0]
     trl, accelerate = _yaml(files["launch/trl.yaml"]), _yaml(files["launch/accelerate.yaml"])
     processes = accelerate["num_processes"]
-    assert processes == option.layout.gpus
-    assert accelerate["num_machines"] == option.nodes
+    assert processes == option.performance.layout.gpus
+    assert accelerate["num_machines"] == option.cluster.nodes
     passes = int(str(trl["per_device_train_batch_size"])) * int(str(trl["gradient_accumulation_steps"]))
     assert passes * int(str(processes)) == 32
     assert (trl["lora_r"], trl["lora_alpha"], trl["lora_target_modules"]) == (16, 32, ["q_proj", "v_proj"])
@@ -143,7 +143,12 @@ def test_a_pod_runs_the_command_of_the_slurm_script(blueprint: str, tmp_path: Pa
     assert project.objects["Job"]["spec"]["completions"] == project.option.training_nodes
     (tmp_path / "checkpoint-16").mkdir()
     words = project.run(tmp_path, "accelerate", MODEL_PATH="org/model", DATA_PATH="a 'set'")
-    slurm = launch(project.plan, replace(project.option, scheduler="slurm"), load_catalogue(), {})
+    slurm = launch(
+        project.plan,
+        replace(project.option, deployment=replace(project.option.deployment, scheduler="slurm")),
+        load_catalogue(),
+        {},
+    )
     script = slurm["launch/finetune.sbatch"].content.decode().partition("exec accelerate launch")[2].partition("}")[0]
     ours = {name: value for name, value in pairwise(words) if name.startswith("-")}
     found = re.findall(r" (--?[a-z_]+) (\S+)", script)
@@ -153,7 +158,7 @@ def test_a_pod_runs_the_command_of_the_slurm_script(blueprint: str, tmp_path: Pa
         if not value.startswith('"'):
             assert ours[name].removeprefix("/launch/") == value
     assert (ours["--machine_rank"], ours["--main_process_ip"], ours["--dataset_name"]) == ("3", "first", "a 'set'")
-    assert ours["--num_processes"] == str(project.option.layout.gpus)
+    assert ours["--num_processes"] == str(project.option.performance.layout.gpus)
     assert ours["--resume_from_checkpoint"] == "true"
 
 
@@ -167,12 +172,12 @@ def test_torchtune_is_started_where_the_plan_counts_with_it(blueprint: str, tmp_
     (tmp_path / "recipe_state").mkdir()
     (tmp_path / "recipe_state" / "recipe_state.pt").touch()
     words = project.run(tmp_path, "tune", MODEL_PATH=str(model), DATA_PATH="/shared/a 'set'.jsonl")
-    several = project.option.layout.gpus > 1
+    several = project.option.performance.layout.gpus > 1
     given = dict(pairwise(words))
     assert words[0] == "run"
     assert ("full_finetune_distributed" if several else "lora_finetune_single_device") in words
     if several:
-        assert int(given["--nnodes"]) * int(given["--nproc_per_node"]) == project.option.layout.gpus
+        assert int(given["--nnodes"]) * int(given["--nproc_per_node"]) == project.option.performance.layout.gpus
         assert given["--rdzv_endpoint"] == "first:29400"
     settings = dict(word.split("=", 1) for word in words if "=" in word)
     assert settings == {
@@ -202,7 +207,7 @@ def test_the_recipe_has_the_plans_numbers() -> None:
     """Sequences of an update, length, adapters, base, optimizer and recomputation are those of the plan."""
     project = _project(ONE)
     config: dict[str, Any] = _yaml(project.files["launch/torchtune.yaml"].content.decode())
-    layout, work = project.option.layout, project.plan.workload
+    layout, work = project.option.performance.layout, project.plan.workload
     assert config["batch_size"] * config["gradient_accumulation_steps"] * layout.data == work.global_batch_sequences
     assert (config["epochs"], config["tokenizer"]["max_seq_len"], config["dataset"]["packed"]) == (3, 2048, True)
     model = config["model"]

@@ -20,9 +20,10 @@ from clusterwright.finance.charges import charges_of
 from clusterwright.finance.finances import finances
 from clusterwright.outputs.exports.focus import focus_csv, header, write_focus_parquet
 from clusterwright.outputs.exports.focus_columns import columns, problems
-from clusterwright.plan.alternatives.recount import candidates_of, economics_of_plan, ledger
+from clusterwright.plan.alternatives.recount import ledger
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.money import Currency, MoneyFormat
+from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.contracts import Contract
@@ -52,7 +53,10 @@ def committed() -> Plan:
     option = plan.option("aws")
     assert option is not None
     return dataclasses.replace(
-        plan, economics=economics, options=(dataclasses.replace(option, term="reserved_1y"),), breakevens=()
+        plan,
+        economics=economics,
+        options=(dataclasses.replace(option, money=dataclasses.replace(option.money, term="reserved_1y")),),
+        breakevens=(),
     )
 
 
@@ -68,7 +72,7 @@ def test_every_dollar_is_there_once(target: str, column: str) -> None:
     option = plan_of().option(target)
     assert option is not None
     found = total(rows(), column, SubAccountId=f"train-gpt3-175b-{target}")
-    assert found == pytest.approx(option.horizon_usd, abs=0.005)
+    assert found == pytest.approx(option.money.horizon_usd, abs=0.005)
 
 
 def test_purchases_are_cash_at_once_and_cost_over_time() -> None:
@@ -79,12 +83,12 @@ def test_purchases_are_cash_at_once_and_cost_over_time() -> None:
     assert option is not None
     months = round(plan_of().economics.horizon_months)
     assert months == 36
-    assert float(bought["BilledCost"]) == pytest.approx(option.nodes * 380_000)
+    assert float(bought["BilledCost"]) == pytest.approx(option.cluster.nodes * 380_000)
     assert (bought["EffectiveCost"], bought["ChargeFrequency"]) == ("0", "One-Time")
     served = [row for row in systems if row["ChargeCategory"] == "Usage"]
     assert len(served) == months
     assert {row["BilledCost"] for row in served} == {"0"}
-    assert all(float(row["EffectiveCost"]) == pytest.approx(option.nodes * 380_000 / months) for row in served)
+    assert all(float(row["EffectiveCost"]) == pytest.approx(option.cluster.nodes * 380_000 / months) for row in served)
     (sold,) = (row for row in rows() if row["ChargeCategory"] == "Credit")
     assert float(sold["BilledCost"]) < 0
     assert sold["EffectiveCost"] == sold["BilledCost"]
@@ -100,7 +104,7 @@ def test_a_commitment_pays_used_and_unused_hours() -> None:
     used = total(found, "EffectiveCost", CommitmentDiscountStatus="Used")
     unused = total(found, "EffectiveCost", CommitmentDiscountStatus="Unused")
     assert used + unused == pytest.approx(fees, abs=0.005)
-    assert used / fees == pytest.approx(plan.options[0].busy_fraction)
+    assert used / fees == pytest.approx(plan.options[0].money.busy_fraction)
     assert {row["PricingCategory"] for row in found if row["ChargeCategory"] == "Usage"} == {"Committed"}
     assert {row["ListUnitPrice"] for row in found if row["ChargeCategory"] == "Usage"} == {"55.04"}
     assert fees == pytest.approx(sum(
@@ -114,9 +118,9 @@ def test_a_commitment_pays_used_and_unused_hours() -> None:
 def test_what_is_paid_in_advance_serves_every_month(upfront: float) -> None:
     """Upfront payments are cash at their day and cost in every month; what the horizon cuts off is a credit."""
     plan = plan_of()
-    economics = dataclasses.replace(economics_of_plan(plan, PriceBook.open()), horizon_months=18.0)
+    economics = dataclasses.replace(plan.economics, horizon_months=18.0)
     contract = Contract(upfront_fraction=upfront, period_months=12.0)
-    candidate = dataclasses.replace(candidates_of(plan)[0], key="x", term="reserved_1y", contract=contract)
+    candidate = dataclasses.replace(plan.options[0].candidate, key="x", term="reserved_1y", contract=contract)
     book = PriceBook.open()
     money = Ledger([candidate], economics, book)
     (account, *_) = accounts(plan, ledger(plan, book))
@@ -139,7 +143,7 @@ def test_refreshed_equipment_serves_from_its_own_day() -> None:
     for option in plan.options:
         for column in ("BilledCost", "EffectiveCost"):
             mine = total(found, column, SubAccountId=f"train-gpt3-175b-{option.target}")
-            assert mine == pytest.approx(option.horizon_usd, abs=0.005)
+            assert mine == pytest.approx(option.money.horizon_usd, abs=0.005)
     bought = [row for row in found if row["ChargeCategory"] == "Purchase" and "DGX" in row["ChargeDescription"]]
     assert {row["ChargePeriodStart"][:7] for row in bought} >= {"2027-01", "2028-12"}
     # What was bought at several times serves a month as one row of its line.

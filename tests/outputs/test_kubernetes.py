@@ -29,7 +29,7 @@ from clusterwright.outputs.onprem.kubernetes import kubernetes_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from tests.engines.api_server import program
 
 
@@ -116,14 +116,14 @@ def test_kustomize_builds_the_folder(tmp_path: Path, require_engine: Callable[..
 def test_labels_are_the_places_of_racks_and_fabric() -> None:
     """Every host once, with the rack of racks.csv, and the unit whose leaves it hangs on."""
     plan, option = _planned()
-    assert option.facility is not None
+    assert option.design.facility is not None
     files = onprem_files(plan, option, load())
     racks = {row["device"]: row["rack"] for row in csv.DictReader(io.StringIO(files["racks.csv"].content.decode()))}
     labelled = [entry for entry in _objects(_texts()) if entry["kind"] == "Node"]
     names = [entry["metadata"]["name"] for entry in labelled]
-    assert names == option.facility.inventory.hosts()
+    assert names == option.design.facility.inventory.hosts()
     per_unit = Counter(entry["metadata"]["labels"]["topology.gpu-cluster/unit"] for entry in labelled)
-    assert per_unit == {"su1": 32, "su2": option.nodes - 32}
+    assert per_unit == {"su1": 32, "su2": option.cluster.nodes - 32}
     for entry in labelled:
         assert entry["metadata"]["labels"]["topology.gpu-cluster/rack"] == racks[entry["metadata"]["name"]].lower()
     levels = [level["nodeLabel"] for level in _one(_texts(), "Topology")["spec"]["levels"]]
@@ -141,7 +141,10 @@ def test_the_quota_is_the_cluster_and_the_job_fits_it() -> None:
     (flavor,) = group["flavors"]
     quota = {entry["name"]: entry["nominalQuota"] for entry in flavor["resources"]}
     assert list(quota) == group["coveredResources"]
-    assert (quota["nvidia.com/gpu"], quota["nvidia.com/rail"]) == (str(option.gpus), str(8 * option.nodes))
+    assert (quota["nvidia.com/gpu"], quota["nvidia.com/rail"]) == (
+        str(option.cluster.gpus),
+        str(8 * option.cluster.nodes),
+    )
     job = _one(_texts(), "Job", "small")["spec"]
     pod = job["template"]
     resources = pod["spec"]["containers"][0]["resources"]
@@ -152,7 +155,7 @@ def test_the_quota_is_the_cluster_and_the_job_fits_it() -> None:
     assert job["completions"] == job["parallelism"] == option.training_nodes
     for name in ("cpu", "memory"):
         each, whole = (int(re.sub(r"\D", "", text)) for text in (resources["requests"][name], quota[name]))
-        assert each * option.nodes <= whole
+        assert each * option.cluster.nodes <= whole
     # 2 x 56 cores with two threads and 2 TB, less a tenth.
     assert resources["requests"] == {"cpu": str(int(224 * 0.9)), "memory": resources["limits"]["memory"]}
 
@@ -160,7 +163,9 @@ def test_the_quota_is_the_cluster_and_the_job_fits_it() -> None:
 def test_the_job_has_the_arguments_of_the_slurm_script() -> None:
     """Every argument that the plan decides is in both, with the same value, and so is the number of restarts."""
     plan, option = _planned()
-    script = onprem_files(plan, replace(option, scheduler="slurm"), load())["launch/train.sbatch"].content.decode()
+    script = onprem_files(plan, replace(option, deployment=replace(option.deployment, scheduler="slurm")), load())[
+        "launch/train.sbatch"
+    ].content.decode()
     arguments = _one(_texts(), "Job", "small")["spec"]["template"]["spec"]["containers"][0]["args"]
     ours = {argument.partition("=")[0]: argument.partition("=")[2] for argument in arguments}
     theirs = dict(re.findall(r"^    (--[a-z0-9-]+)(?: ([^\n\\\"]+?))?$", script.partition("container=()")[0], re.M))
@@ -206,7 +211,7 @@ def test_racks_that_are_one_system() -> None:
     nodes = [entry for entry in _objects(texts) if entry["kind"] == "Node"]
     per_rack = Counter(entry["metadata"]["labels"]["topology.gpu-cluster/rack"] for entry in nodes)
     assert set(per_rack.values()) == {18}
-    assert len(per_rack) == option.nodes
+    assert len(per_rack) == option.cluster.nodes
     levels = [level["nodeLabel"] for level in _one(texts, "Topology")["spec"]["levels"]]
     assert levels[1] == "topology.gpu-cluster/rack"
     job = _one(texts, "Job", "small")["spec"]

@@ -112,7 +112,7 @@ def test_the_queue_covers_all_that_the_job_asks_for(project: Project) -> None:
     number = re.compile(r"\d+")
     for name, each in asked.items():
         one, whole = (int(number.match(str(value))[0]) for value in (each, quota[name]))  # type: ignore[index]
-        assert whole == one * project.option.nodes
+        assert whole == one * project.option.cluster.nodes
         assert one * project.job["spec"]["completions"] <= whole
 
 
@@ -238,7 +238,7 @@ def test_a_pod_that_cannot_fetch_megatron_ends_the_job(project: Project, tmp_pat
 def test_one_pod_keeps_the_checkpoints_that_storage_is_sized_for(project: Project, tmp_path: Path, index: int) -> None:
     """As many as the Slurm job keeps, by the same script, and by one pod alone."""
     checkpoints = tmp_path / "checkpoints" / project.plan.name
-    kept = project.option.storage.checkpoints_kept
+    kept = project.option.design.storage.checkpoints_kept
     for step in range(1, kept + 4):
         (checkpoints / f"iter_{step:07d}").mkdir(parents=True)
     (checkpoints / "latest_checkpointed_iteration.txt").write_text(str(kept + 3))

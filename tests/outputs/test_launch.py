@@ -20,7 +20,7 @@ from clusterwright.outputs.launch.fabric import Setting, settings, settings_for,
 from clusterwright.outputs.training import slurm as launch
 from clusterwright.outputs.training.megatron import argument_groups, save_interval_steps
 from clusterwright.outputs.training.slurm import launch_files, milestone_steps
-from clusterwright.plan.record import TrainingOption, TrainingPlan, training_plan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan, training_plan
 from clusterwright.sizing.records.job import OffloadNeed
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -95,7 +95,7 @@ def arguments(plan: TrainingPlan, option: TrainingOption, model: Model | None = 
 
 def changed(option: TrainingOption, **values: object) -> TrainingOption:
     """Return an option with another layout."""
-    return replace(option, layout=replace(option.layout, **values))  # type: ignore[arg-type]
+    return replace(option, performance=replace(option.performance, layout=replace(option.performance.layout, **values)))  # type: ignore[arg-type]
 
 
 #: Leaves its own options out and runs the command, as srun does on a node; torchrun and the container show themselves.
@@ -165,12 +165,12 @@ def test_every_target_has_its_launch_files(plan: TrainingPlan) -> None:
 def test_ranks_and_batch_add_up(plan: TrainingPlan) -> None:
     """Tensor x pipeline x context parallelism divides the GPUs, and the batch is micro-batch x replicas x count."""
     for option in plan.options:
-        found, layout = arguments(plan, option), option.layout
+        found, layout = arguments(plan, option), option.performance.layout
         sizes = ("--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size")
         replica = 1
         for name in sizes:
             replica *= int(found[name])
-        assert replica * layout.dp == option.training_nodes * option.gpus_per_node
+        assert replica * layout.dp == option.training_nodes * option.cluster.gpus_per_node
         batch = int(found["--global-batch-size"])
         assert batch == int(found["--micro-batch-size"]) * layout.dp * layout.micro_batches
         assert int(found["--train-samples"]) * int(found["--seq-length"]) >= plan.workload.tokens
@@ -292,7 +292,13 @@ def test_layouts_become_arguments(
 def test_strategies_become_arguments(plan: TrainingPlan, strategy: str, present: str, absent: str) -> None:
     """What trains on is saved behind training, all ranks write unless one is to, and precision keeps to its flags."""
     option = plan.options[0]
-    found = arguments(plan, replace(option, failures=replace(option.failures, strategy=strategy)))
+    found = arguments(
+        plan,
+        replace(
+            option,
+            performance=replace(option.performance, failures=replace(option.performance.failures, strategy=strategy)),
+        ),
+    )
     assert present in found
     assert absent not in found
 
@@ -346,8 +352,10 @@ def test_an_optimizer_that_megatron_lacks_leaves_the_other_stacks(plan: Training
     none = launch_files(other, option, CATALOGUE)
     assert list(none) == ["README.md"]
     assert "adafactor is not an optimizer of it" in none["README.md"].content.decode()
-    layout = replace(option.layout, tp=1, sp=0, pp=1, vpp=1, dp=option.gpus, zero_stage=3, micro_batches=4)
-    files = launch_files(other, replace(option, layout=layout), CATALOGUE)
+    layout = replace(
+        option.performance.layout, tp=1, sp=0, pp=1, vpp=1, dp=option.cluster.gpus, zero_stage=3, micro_batches=4
+    )
+    files = launch_files(other, replace(option, performance=replace(option.performance, layout=layout)), CATALOGUE)
     assert set(files) == {"deepspeed.json", "accelerate_fsdp.yaml", "README.md"}
     readme = files["README.md"].content.decode()
     assert "no `train.sbatch` | adafactor" in readme
@@ -363,7 +371,8 @@ def moved(option: TrainingOption, *what: str, where: str = "cpu", **layout: obje
         to_device_s=0.1, drives_s=0.0, after_s=1.0, host_bytes_per_s_per_gpu=5e10, update_bytes_per_s_per_gpu=7e9,
         owned_parameters=1e9,
     )  # fmt: skip
-    return replace(changed(option, **layout), offload=need)
+    other = changed(option, **layout)
+    return replace(other, performance=replace(other.performance, offload=need))
 
 
 def test_an_optimizer_on_the_host_becomes_arguments(plan: TrainingPlan) -> None:
@@ -395,7 +404,7 @@ def test_stacks_that_cannot_offload_it_say_so(
     """Megatron takes the optimizer to host memory, FSDP all states, DeepSpeed anything; the README has the reasons."""
     option = plan.options[0]
     alone = moved(
-        option, *what, where=where, tp=1, sp=0, pp=1, vpp=1, dp=option.gpus, zero_stage=zero, recompute="full"
+        option, *what, where=where, tp=1, sp=0, pp=1, vpp=1, dp=option.cluster.gpus, zero_stage=zero, recompute="full"
     )
     written = launch_files(plan, alone, CATALOGUE)
     assert set(written) == files | {"README.md"}
@@ -546,10 +555,10 @@ def test_an_environment_without_torchrun_says_what_it_has_to_hold(plan: Training
 def test_an_elastic_job_names_its_bounds(elastic: TrainingPlan, tmp_path: Path) -> None:
     """Slurm allocates the spares too, torchrun starts from the fewest nodes, and a lost node does not end the job."""
     option = elastic.options[0]
-    assert option.failures.elastic_nodes is not None
+    assert option.performance.failures.elastic_nodes is not None
     script = launch_files(elastic, option, CATALOGUE)["train.sbatch"].content
     lines = script.decode().splitlines()
-    fewest, most = option.failures.elastic_nodes, option.training_nodes
+    fewest, most = option.performance.failures.elastic_nodes, option.training_nodes
     assert f"#SBATCH --nodes={fewest}-{most + 2}" in lines
     assert "#SBATCH --no-kill" in lines
     result = run_job(tmp_path, script)
@@ -561,9 +570,12 @@ def test_an_elastic_job_names_its_bounds(elastic: TrainingPlan, tmp_path: Path) 
 def test_spares_without_an_elastic_job_wait_at_the_rendezvous(elastic: TrainingPlan) -> None:
     """Up to two nodes more are allocated than torchrun trains with; one of them may be in repair at the start."""
     option = elastic.options[0]
-    fixed = replace(option, failures=replace(option.failures, elastic_nodes=None))
+    fixed = replace(
+        option,
+        performance=replace(option.performance, failures=replace(option.performance.failures, elastic_nodes=None)),
+    )
     script = launch_files(elastic, fixed, CATALOGUE)["train.sbatch"].content.decode()
-    assert f"#SBATCH --nodes={option.training_nodes}-{option.nodes}\n" in script
+    assert f"#SBATCH --nodes={option.training_nodes}-{option.cluster.nodes}\n" in script
     assert "#SBATCH --no-kill\n" in script
     assert f"--nnodes={option.training_nodes} " in script
 
@@ -574,10 +586,10 @@ def test_a_job_that_cannot_shrink_says_so() -> None:
     plan = training_plan(plan_of(GPT3, ["reliability.elastic=true", *filled], "aws"))
     option = plan.options[0]
     files = launch_files(plan, option, CATALOGUE)
-    assert option.memory_bytes_per_gpu.total > 0.9 * option.hbm_bytes_per_gpu
-    assert (option.failures.elastic, option.failures.elastic_nodes) == (True, None)
+    assert option.performance.memory_bytes_per_gpu.total > 0.9 * option.cluster.hbm_bytes_per_gpu
+    assert (option.performance.failures.elastic, option.performance.failures.elastic_nodes) == (True, None)
     assert "the job is not elastic, because" in files["README.md"].content.decode()
-    assert f"--nnodes={option.nodes} " in files["train.sbatch"].content.decode()
+    assert f"--nnodes={option.cluster.nodes} " in files["train.sbatch"].content.decode()
 
 
 def test_milestones_are_whole_intervals_and_not_more_than_storage_holds(elastic: TrainingPlan) -> None:
@@ -587,20 +599,20 @@ def test_milestones_are_whole_intervals_and_not_more_than_storage_holds(elastic:
     work = elastic.workload
     total = work.tokens / work.sequence_length / work.global_batch_sequences
     assert steps % save_interval_steps(option) == 0
-    assert 0 < total // steps <= option.storage.milestones
+    assert 0 < total // steps <= option.design.storage.milestones
     assert f"5 {steps} || true" in launch_files(elastic, option, CATALOGUE)["train.sbatch"].content.decode()
 
 
 def test_sharded_layouts_get_their_configurations(plan: TrainingPlan) -> None:
     """Without tensor and pipeline parallelism DeepSpeed and FSDP say the same batch on the same GPUs."""
     option = plan.options[0]
-    gpus = option.gpus
+    gpus = option.cluster.gpus
     layout = replace(
-        option.layout, tp=1, sp=0, pp=1, vpp=1, cp=1, dp=gpus, zero_stage=3, micro_batch=1, micro_batches=4,
+        option.performance.layout, tp=1, sp=0, pp=1, vpp=1, cp=1, dp=gpus, zero_stage=3, micro_batch=1, micro_batches=4,
         recompute="full",
     )  # fmt: skip
     batch = replace(plan, workload=replace(plan.workload, global_batch_sequences=4 * gpus))
-    files = launch_files(batch, replace(option, layout=layout), CATALOGUE)
+    files = launch_files(batch, replace(option, performance=replace(option.performance, layout=layout)), CATALOGUE)
     deepspeed = json.loads(files["deepspeed.json"].content)
     assert deepspeed["train_batch_size"] == (
         deepspeed["train_micro_batch_size_per_gpu"] * deepspeed["gradient_accumulation_steps"] * gpus
@@ -613,26 +625,32 @@ def test_sharded_layouts_get_their_configurations(plan: TrainingPlan) -> None:
     assert fsdp["fsdp_config"]["fsdp_reshard_after_forward"] is True
     assert fsdp["fsdp_config"]["fsdp_activation_checkpointing"] is True
     assert "CUDA_DEVICE_MAX_CONNECTIONS" not in files["train.sbatch"].content.decode()
-    two = launch_files(batch, replace(option, layout=replace(layout, zero_stage=2)), CATALOGUE)
+    two = launch_files(
+        batch, replace(option, performance=replace(option.performance, layout=replace(layout, zero_stage=2))), CATALOGUE
+    )
     assert (
         YAML(typ="safe").load(two["accelerate_fsdp.yaml"].content)["fsdp_config"]["fsdp_reshard_after_forward"] is False
     )
-    one = launch_files(batch, replace(option, layout=replace(layout, zero_stage=1)), CATALOGUE)
+    one = launch_files(
+        batch, replace(option, performance=replace(option.performance, layout=replace(layout, zero_stage=1))), CATALOGUE
+    )
     assert "accelerate_fsdp.yaml" not in one
     assert "shards as ZeRO 1" in one["README.md"].content.decode()
     eight = replace(batch, workload=replace(batch.workload, precision="fp8"))
-    assert set(launch_files(eight, replace(option, layout=layout), CATALOGUE)) == {*JOB_FILES, "README.md"}
+    assert set(
+        launch_files(eight, replace(option, performance=replace(option.performance, layout=layout)), CATALOGUE)
+    ) == {*JOB_FILES, "README.md"}
 
 
 def test_sharding_groups_reach_every_configuration_that_has_them(plan: TrainingPlan) -> None:
     """64 GPUs in groups of 8: Megatron gets 8 copies, Accelerate a mesh of 8 x 8; DeepSpeed is told why not."""
-    option = replace(plan.options[0], nodes=8, gpus=64)
+    option = replace(plan.options[0], cluster=replace(plan.options[0].cluster, nodes=8, gpus=64))
     layout = replace(
-        option.layout, tp=1, sp=0, pp=1, vpp=1, cp=1, dp=64, zero_stage=3, micro_batch=1, micro_batches=4,
+        option.performance.layout, tp=1, sp=0, pp=1, vpp=1, cp=1, dp=64, zero_stage=3, micro_batch=1, micro_batches=4,
         recompute="full", sharding_group=8, schedule="1f1b",
     )  # fmt: skip
     batch = replace(plan, workload=replace(plan.workload, global_batch_sequences=256))
-    files = launch_files(batch, replace(option, layout=layout), CATALOGUE)
+    files = launch_files(batch, replace(option, performance=replace(option.performance, layout=layout)), CATALOGUE)
     mesh = YAML(typ="safe").load(files["accelerate_fsdp.yaml"].content)["parallelism_config"]
     assert mesh == {
         "parallelism_config_dp_replicate_size": 8, "parallelism_config_dp_shard_size": 8,
@@ -640,7 +658,11 @@ def test_sharding_groups_reach_every_configuration_that_has_them(plan: TrainingP
     }  # fmt: skip
     assert "deepspeed.json" not in files
     assert "shards over groups of 8 GPUs" in files["README.md"].content.decode()
-    some = launch_files(batch, replace(option, layout=replace(layout, recompute_layers=3)), CATALOGUE)
+    some = launch_files(
+        batch,
+        replace(option, performance=replace(option.performance, layout=replace(layout, recompute_layers=3))),
+        CATALOGUE,
+    )
     assert set(some) == {*JOB_FILES, "README.md"}
     assert "recomputes 3 layers of a stage; Accelerate recomputes all" in some["README.md"].content.decode()
 
@@ -789,7 +811,9 @@ def test_accelerators_of_others_get_a_reason_instead(plan: TrainingPlan) -> None
     """Where Megatron-LM with NCCL does not run, the README says so."""
     option = plan.options[0]
     amd = next(chip.id for chip in CATALOGUE.accelerators.values() if chip.vendor == "AMD")
-    assert list(launch_files(plan, replace(option, accelerator=amd), CATALOGUE)) == ["README.md"]
+    assert list(launch_files(plan, replace(option, cluster=replace(option.cluster, accelerator=amd)), CATALOGUE)) == [
+        "README.md"
+    ]
 
 
 def test_shellcheck_finds_nothing(plan: TrainingPlan, elastic: TrainingPlan, tmp_path: Path) -> None:
@@ -797,8 +821,10 @@ def test_shellcheck_finds_nothing(plan: TrainingPlan, elastic: TrainingPlan, tmp
     shellcheck = shutil.which("shellcheck", path=f"{Path(os.sys.executable).parent}:{os.environ['PATH']}")  # type: ignore[attr-defined]
     assert shellcheck is not None
     scripts = [(entry, option) for entry in (plan, elastic) for option in entry.options]
-    scripts.append((plan, replace(plan.options[2], instance="a3-megagpu-8g")))
-    scripts.append((plan, replace(plan.options[2], instance="a3-ultragpu-8g")))
+    scripts.append((plan, replace(plan.options[2], cluster=replace(plan.options[2].cluster, instance="a3-megagpu-8g"))))
+    scripts.append(
+        (plan, replace(plan.options[2], cluster=replace(plan.options[2].cluster, instance="a3-ultragpu-8g")))
+    )
     for number, (entry, option) in enumerate(scripts):
         path = tmp_path / f"{number}.sbatch"
         path.write_bytes(launch_files(entry, option, CATALOGUE)["train.sbatch"].content)
@@ -849,7 +875,17 @@ def test_retention_touches_nothing_it_does_not_understand(tmp_path: Path) -> Non
 def test_restarts_follow_the_failures_of_the_run(plan: TrainingPlan) -> None:
     """Three times the mean number of interruptions is restarted from, and at least twenty."""
     option = plan.options[0]
-    worse = replace(option, failures=replace(option.failures, mean_time_between_interruptions_s=3600.0))
-    assert launch.max_restarts(worse) == pytest.approx(3 * option.calendar_days * 24, abs=1)
-    calm = replace(option, failures=replace(option.failures, mean_time_between_interruptions_s=1e9))
+    worse = replace(
+        option,
+        performance=replace(
+            option.performance, failures=replace(option.performance.failures, mean_time_between_interruptions_s=3600.0)
+        ),
+    )
+    assert launch.max_restarts(worse) == pytest.approx(3 * option.performance.calendar_days * 24, abs=1)
+    calm = replace(
+        option,
+        performance=replace(
+            option.performance, failures=replace(option.performance.failures, mean_time_between_interruptions_s=1e9)
+        ),
+    )
     assert launch.max_restarts(calm) == 20

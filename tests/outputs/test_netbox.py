@@ -86,7 +86,7 @@ SHIPPED = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 @cache
 def files() -> dict[str, File]:
     """Return the NetBox files of the shipped blueprint's own cluster."""
-    design = plan_of(SHIPPED, None, "onprem").options[0].facility
+    design = plan_of(SHIPPED, None, "onprem").options[0].design.facility
     assert design is not None
     written = documents(design, load(), title="trial", made_on=dt.date(2026, 11, 20))
     return {name.removeprefix("netbox/"): file for name, file in written.items() if name.startswith("netbox/")}

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright import assets
-from clusterwright.blueprint.reading import user_list
+from clusterwright import assets, user_list
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.project import example as example_project
 from clusterwright.outputs.project.files import SCHEDULERS, project_files

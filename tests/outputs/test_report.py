@@ -9,7 +9,6 @@ from itertools import pairwise
 import pytest
 
 from clusterwright import assets
-from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import Finding
 from clusterwright.finance.chance_words import chance_sentences
@@ -20,15 +19,17 @@ from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.plan.alternatives.answer_basis import basis_lines
 from clusterwright.plan.alternatives.recount import ledger
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.inputs import input_words
-from clusterwright.plan.text.money import USD, Currency, MoneyFormat
+from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.plan.text.ranking import main_ways
 from clusterwright.plan.text.words import answer_lines, capital, cluster_text, days_text, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.uncertainty import SEED
 from clusterwright.units import percent
 from tests.opened import report_html
+from tests.terms import with_finance
 
 SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 HOSTILE = "<script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\" ' & {{ 7*7 }}"
@@ -92,14 +93,14 @@ def test_the_report_says_what_the_plan_says(shipped_plan: Plan, html: str) -> No
     for line in answer_lines(shipped_plan, USD):
         assert line[1:] in page.text
     ways = main_ways(shipped_plan)
-    columns = (USD.column(getattr(way, name) for way in ways) for name in ("horizon_usd", "npv_usd"))
+    columns = (USD.column(getattr(way.money, name) for way in ways) for name in ("horizon_usd", "npv_usd"))
     for way, *totals in zip(ways, *columns, strict=True):
         row, option = page.row(capital(term_text(way.key))), shipped_plan.planned(way.key)
         assert option is not None
         figures = [
-            *totals, USD.text(way.run_usd if way.run_share_usd is None else way.run_share_usd),
-            USD.text(way.horizon_usd_high).removeprefix("$"), days_text(way.calendar_days), percent(way.priced_share),
-            f"{way.usd_per_gpu_hour:.2f}",
+            *totals, USD.text(way.money.run_cost_usd), USD.text(way.money.horizon_usd_high).removeprefix("$"),
+            days_text(way.performance.calendar_days), percent(way.money.priced_share),
+            f"{way.money.usd_per_gpu_hour:.2f}",
         ]  # fmt: skip
         assert [figure for figure in figures if figure not in row] == []
         assert all(part in row for part in cluster_text(option).removesuffix(")").split(" ("))
@@ -111,7 +112,7 @@ def test_every_price_names_its_day_and_source(shipped_plan: Plan, html: str) -> 
     rows = [" ".join(" ".join(row).split()) for row in page.rows]
     listed = re.findall(r'<li id="source-(\d+)">(.*?)</li>', html)
     for option in shipped_plan.options:
-        for line in option.lines:
+        for line in option.money.lines:
             assert line.unit_usd is not None
             start = f"{line.line.item} {line.line.note}".strip()
             price = f" {plain(line.unit_usd)} "
@@ -146,14 +147,19 @@ def test_the_report_asks_nothing_of_a_network(html: str) -> None:
 def test_hostile_texts_stay_texts(shipped_plan: Plan) -> None:
     """Names that look like markup or templates are shown as they are, wherever they come from."""
     option = shipped_plan.options[0]
-    line = replace(option.lines[0], line=replace(option.lines[0].line, item=HOSTILE, note=HOSTILE), source=HOSTILE)
+    line = replace(
+        option.money.lines[0], line=replace(option.money.lines[0].line, item=HOSTILE, note=HOSTILE), source=HOSTILE
+    )
     plan = replace(
         shipped_plan,
         name=HOSTILE,
         description=HOSTILE,
         findings=(Finding(id="X", message=HOSTILE, help=HOSTILE, path=()),),
         not_counted=(HOSTILE,),
-        options=(replace(option, lines=(line, *option.lines[1:])), *shipped_plan.options[1:]),
+        options=(
+            replace(option, money=replace(option.money, lines=(line, *option.money.lines[1:]))),
+            *shipped_plan.options[1:],
+        ),
     )
     page = Page(report_html(plan))
     assert {tag for tag, _ in page.elements} & {"script", "img"} == set()
@@ -170,7 +176,7 @@ def test_unknown_prices_are_named_and_never_zero(unpriced_plan: Plan) -> None:
     assert row.count("unknown") == 4
     assert "no price of" in row
     assert "$0" not in row
-    for missing in option.missing:
+    for missing in option.money.missing:
         assert f"{missing.item}: {missing.reason}" in page.text
     assert "AWS: totals are unknown" in page.text
     assert 'aria-label="Cost of this run"' in html
@@ -203,8 +209,8 @@ def test_yearly_cash_adds_up_to_the_horizon(shipped_plan: Plan) -> None:
     money_of = ledger(shipped_plan, PriceBook.open())
     for option in shipped_plan.options:
         table = report_tables.cash_flow(money_of.cash_flow_rows(option.target), USD)
-        assert option.horizon_usd is not None
-        assert table.rows[-1][-1].text == f"{option.horizon_usd:,.0f}"
+        assert option.money.horizon_usd is not None
+        assert table.rows[-1][-1].text == f"{option.money.horizon_usd:,.0f}"
 
 
 def test_sensitivity_is_ordered_and_brackets_the_base(shipped_plan: Plan) -> None:
@@ -212,11 +218,11 @@ def test_sensitivity_is_ordered_and_brackets_the_base(shipped_plan: Plan) -> Non
     book = PriceBook.open()
     option = shipped_plan.option("onprem")
     assert option is not None
-    assert option.run_share_usd is not None
+    assert option.money.run_share_usd is not None
     found = sensitivities(ledger(shipped_plan, book), book, "onprem", USD)
     assert 5 <= len(found) <= 10
-    assert all(entry.low_usd <= option.run_share_usd * (1 + 1e-12) for entry in found)
-    assert all(entry.high_usd >= option.run_share_usd * (1 - 1e-12) for entry in found)
+    assert all(entry.low_usd <= option.money.run_share_usd * (1 + 1e-12) for entry in found)
+    assert all(entry.high_usd >= option.money.run_share_usd * (1 - 1e-12) for entry in found)
     widths = [entry.high_usd - entry.low_usd for entry in found]
     assert all(before >= after for before, after in pairwise(widths))
 
@@ -227,9 +233,13 @@ def test_sensitivity_to_installation_by_hand(shipped_plan: Plan) -> None:
     option = shipped_plan.option("onprem")
     parameter = next(entry for entry in shipped_plan.parameters if entry.key == "installation_fraction")
     assert option is not None
-    equipment = sum(line.usd_per_period or 0.0 for line in option.lines)
+    equipment = sum(line.usd_per_period or 0.0 for line in option.money.lines)
     economics = shipped_plan.economics
-    share = option.calendar_days * 24 / (economics.horizon_months * economics.hours_per_month * economics.utilisation)
+    share = (
+        option.performance.calendar_days
+        * 24
+        / (economics.horizon_months * economics.hours_per_month * economics.utilisation)
+    )
     found = {entry.name: entry for entry in sensitivities(ledger(shipped_plan, book), book, "onprem", USD)}
     moved = found["installation"].high_usd - found["installation"].low_usd
     assert moved == pytest.approx(equipment * (parameter.high - parameter.low) * share)
@@ -271,11 +281,12 @@ def test_what_does_not_compete_stands_apart(shipped_plan: Plan, html: str) -> No
     apart = [
         cost
         for cost in others
-        if (cost.run_cash_usd or 0.0) < (cash.run_usd or 0.0) or (cost.npv_usd or 0.0) < (kept.npv_usd or 0.0)
+        if (cost.run_cash_usd or 0.0) < (cash.money.run_usd or 0.0)
+        or (cost.npv_usd or 0.0) < (kept.money.npv_usd or 0.0)
     ]
     assert len(others) > len(apart) == len(rows) > 1
     for row, cost, npv in zip(rows, apart, USD.column(cost.npv_usd for cost in apart), strict=True):
-        assert row.startswith(f"{capital(term_text(cost.key))} {found.offers[cost.key].note}")
+        assert row.startswith(f"{capital(term_text(cost.key))} {found.ways[cost.key].note}")
         assert npv in row
     below = {" ".join(row[0].split()) for row in Page(html.partition('<h2 id="breakeven">')[2]).rows if row}
     assert {capital(term_text(cost.key)) for cost in others}.isdisjoint(below)
@@ -334,10 +345,8 @@ def test_the_map_is_blue_where_owning_costs_less(shipped_plan: Plan, html: str) 
 
 def test_tax_and_books_are_those_of_the_blueprint(shipped_plan: Plan) -> None:
     """With tax the present value after tax, the books by year and the loan are printed; the books sum to the cash."""
-    section = TcoSection.model_validate(
-        {"tax_rate": "21 %", "depreciation": "macrs_5", "loan": {"rate": "8 %", "term": "48 months"}}
-    )
-    plan = replace(shipped_plan, tco=section)
+    loan = {"rate": "8 %", "term": "48 months"}
+    plan = with_finance(shipped_plan, {"tax_rate": "21 %", "depreciation": "macrs_5", "loan": loan})
     found = finances(plan, PriceBook.open(), draws=10, seed=SEED)
     html = report_html(plan, found)
     page = Page(html.partition('<h2 id="tax">')[2].partition("<h2")[0])
@@ -357,8 +366,7 @@ def test_tax_and_books_are_those_of_the_blueprint(shipped_plan: Plan) -> None:
 
 def test_chance_and_carbon_are_those_of_the_comparison(shipped_plan: Plan) -> None:
     """Bands after tax, the cost of a wrong choice and carbon stand in the report as the comparison has them."""
-    section = TcoSection.model_validate({"tax_rate": "21 %", "carbon": {"grid": "us-va"}})
-    plan = replace(shipped_plan, tco=section)
+    plan = with_finance(shipped_plan, {"tax_rate": "21 %", "carbon": {"grid": "us-va"}})
     found = finances(plan, PriceBook.open(), draws=200, seed=SEED)
     page = Page(report_html(plan, found))
     rows = {" ".join(" ".join(row).split()) for row in page.rows}
@@ -438,14 +446,16 @@ def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> Non
     for before, after in pairwise(rows):
         assert before[0] != after[0] or before[2] != after[2]
     assert {row[0].split()[0] for row in rows} == {
-        option.instance for option in shipped_plan.options if option.facility is None
+        option.cluster.instance for option in shipped_plan.options if option.design.facility is None
     }
 
 
 def test_what_has_no_price_is_not_ranked(unpriced_plan: Plan) -> None:
     """Neither what has no price nor what the blueprint's capacity leaves out has a row; nothing owned, no tornado."""
-    options = tuple(option for option in unpriced_plan.options if option.facility is None)
-    html = report_html(replace(unpriced_plan, options=options, breakevens=(), recommended="", recommended_horizon=""))
+    options = tuple(option for option in unpriced_plan.options if option.design.facility is None)
+    ways = tuple(way for way in unpriced_plan.alternatives if not way.owned)
+    rented = replace(unpriced_plan, options=options, alternatives=ways)
+    html = report_html(replace(rented, breakevens=(), recommended="", recommended_horizon=""))
     section = html.partition('<h2 id="sure">')[2].partition("<h2")[0]
     assert 'aria-label="What moves the saving of owning"' not in html
     assert '<td data-title="Where and how">Google Cloud, on demand</td>' in section
@@ -474,9 +484,9 @@ def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Pl
     assert kept is not None
     assert tiles.count("<li>") == 4
     # The horizon is the present value of the answer.
-    cash = USD.span(run.run_usd_low or 0.0, run.run_usd_high or 0.0)
-    present = USD.span(kept.npv_usd_low or 0.0, kept.npv_usd_high or 0.0)
-    for usd, band in ((run.run_usd, cash), (kept.npv_usd, present)):
+    cash = USD.span(run.money.run_usd_low or 0.0, run.money.run_usd_high or 0.0)
+    present = USD.span(kept.money.npv_usd_low or 0.0, kept.money.npv_usd_high or 0.0)
+    for usd, band in ((run.money.run_usd, cash), (kept.money.npv_usd, present)):
         assert f"<strong>{USD.text(usd)}</strong><span>{band}</span>" in tiles
     pair = next(entry for entry in shipped_plan.breakevens if entry.rented_key.partition("/")[0] == run.target)
     assert pair.months is not None
@@ -487,15 +497,17 @@ def test_the_chart_leads_to_the_total_of_the_figures(shipped_plan: Plan, html: s
     """The lines end before the sale of the equipment: the caption says how much it is, and what remains."""
     kept = shipped_plan.alternative(shipped_plan.recommended_horizon_key)
     assert kept is not None
-    assert kept.capex_usd
+    assert kept.money.capex_usd
     tiles = html.partition('class="figures"')[2].partition("</ul>")[0]
-    assert f"{USD.text(kept.horizon_usd)} paid net of resale, {USD.text(kept.capex_usd)} at the start" in tiles
+    assert (
+        f"{USD.text(kept.money.horizon_usd)} paid net of resale, {USD.text(kept.money.capex_usd)} at the start" in tiles
+    )
     flow = ledger(shipped_plan, PriceBook.open())
     sale = -sum(row.usd for row in flow.cash_flow_rows(kept.target) if row.category == "resale")
     paid = [point.usd for point in flow.cumulative() if point.key == kept.target][-1]
-    assert paid - sale == pytest.approx(kept.horizon_usd, rel=1e-9)
+    assert paid - sale == pytest.approx(kept.money.horizon_usd, rel=1e-9)
     caption = html.partition("<figcaption>")[2].partition("</figcaption>")[0]
-    whole = USD.text(kept.horizon_usd)
+    whole = USD.text(kept.money.horizon_usd)
     words = f"{USD.text(paid)} paid, less {USD.text(sale)} for the sale of the equipment, are the {whole}"
     assert f"On premises: {words} of the totals." in caption
     assert caption.count(" paid, less ") == 1

@@ -39,9 +39,9 @@ def test_the_section_on_the_cluster_has_replicas_latencies_and_tokens(plan: Serv
     assert len(table.rows) == len(plan.options)
     for row, option in zip(table.rows, plan.options, strict=True):
         cells = dict(zip(table.columns, row, strict=True))
-        assert cells["Replicas"].text == f"{option.replicas:,}"
-        assert cells["Output tokens/s at the peak"].text == f"{option.output_tokens_per_s.value:,.0f}"
-        price = option.usd_per_million_tokens.output
+        assert cells["Replicas"].text == f"{option.performance.replicas:,}"
+        assert cells["Output tokens/s at the peak"].text == f"{option.performance.output_tokens_per_s.value:,.0f}"
+        price = option.money.usd_per_million_tokens.output
         shown = cells["USD per million output tokens"].text
         assert shown == ("unknown" if price is None else f"{price:.2f}")
 
@@ -55,8 +55,8 @@ def test_the_report_of_a_service_speaks_of_months_and_never_of_a_run(plan: Servi
     assert 'aria-label="Memory of an accelerator"' in page
     assert 'aria-label="Output tokens per second of an accelerator against those of a user"' in page
     assert 'aria-label="Requests per second of a day against what the replicas carry"' in page
-    assert re.search(f"AWS[^:<]*: {plan.options[0].replicas:,} replicas", page)
-    assert f"{plan.options[0].replicas:,} replicas of AWS carry this" in page
+    assert re.search(f"AWS[^:<]*: {plan.options[0].performance.replicas:,} replicas", page)
+    assert f"{plan.options[0].performance.replicas:,} replicas of AWS carry this" in page
     assert re.findall(r"(?i)\b(?:this|a|one|per) runs?\b|\bmfu\b|optimizer|gradients|micro-batch", shown) == []
 
 
@@ -81,7 +81,7 @@ def test_the_readme_says_which_replicas_and_goals(plan: ServingPlan) -> None:
     """Its reasons name replicas and latencies with their bands, and the goals that sizes had to meet."""
     text = readme(plan, USD)
     assert "of the cluster sizes that meet the goals (first token" in text
-    assert f"{plan.options[0].replicas:,} replicas" in text
+    assert f"{plan.options[0].performance.replicas:,} replicas" in text
     assert "a month of service" in text
 
 
@@ -89,6 +89,6 @@ def test_a_clouds_stack_says_what_it_serves_with(plan: ServingPlan) -> None:
     """The project's page names the replicas; no files of a job that trains are beside it."""
     written = cloud_files(plan, plan.options[0], FACTS.catalogue, USD)
     page = written["README.md"].content.decode()
-    assert f"{plan.options[0].replicas:,} replicas" in page
+    assert f"{plan.options[0].performance.replicas:,} replicas" in page
     assert re.search(r"One month costs \$[\d,]+", page)
     assert not any("train" in name for name in written if name.startswith("launch"))

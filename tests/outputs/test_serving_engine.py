@@ -97,7 +97,12 @@ def test_what_a_version_does_not_know_is_refused(
 def test_a_flag_that_came_later_is_refused(planned: tuple[ServingPlan, ServingOption]) -> None:
     """SGLang has stages since 0.5.3; a plan without them takes an older one."""
     plan, option = planned
-    staged = replace(option, layout=replace(option.layout, gpus=16, tensor=8, pipeline=2))
+    staged = replace(
+        option,
+        performance=replace(
+            option.performance, layout=replace(option.performance.layout, gpus=16, tensor=8, pipeline=2)
+        ),
+    )
     with pytest.raises(RuleError) as error:
         engine_of(spoken(plan, framework="sglang 0.4.6"), staged)
     (finding,) = error.value.findings
@@ -110,8 +115,8 @@ def test_a_flag_that_came_later_is_refused(planned: tuple[ServingPlan, ServingOp
 def test_attention_that_is_spread_has_groups(planned: tuple[ServingPlan, ServingOption]) -> None:
     """Beside the tensor parallel size of vLLM, within that of SGLang; vLLM is told the sequences of one group."""
     plan, option = planned
-    layout = replace(option.layout, gpus=8, tensor=1, expert=8, spread_attention=True)
-    spread = replace(option, layout=layout, most_in_flight=800)
+    layout = replace(option.performance.layout, gpus=8, tensor=1, expert=8, spread_attention=True)
+    spread = replace(option, performance=replace(option.performance, layout=layout, most_in_flight=800))
     vllm = " ".join(engine_of(spoken(plan, framework="vllm"), spread).arguments)
     assert "--data-parallel-size 8 --enable-expert-parallel --max-num-seqs 100 " in vllm
     assert "--tensor-parallel-size" not in vllm

@@ -117,27 +117,33 @@ def case(request: pytest.FixtureRequest) -> Written:
 def test_the_bounds_are_those_of_the_plan(case: Written) -> None:
     """As many replicas as the peak needs with the spare ones, never scaled by processors; budget of the spare ones."""
     option = case.option
-    most = option.replicas + option.spare_replicas
+    most = option.performance.replicas + option.performance.spare_replicas
     assert case.workload["spec"]["replicas"] == most
     scaled = case.one("ScaledObject")["spec"]
     assert scaled["maxReplicaCount"] == scaled["fallback"]["replicas"] == most
-    assert scaled["minReplicaCount"] == fewest_replicas(option) == option.day.least_replicas + option.spare_replicas
-    assert 1 + option.spare_replicas <= scaled["minReplicaCount"] <= most
-    kept = scaled["minReplicaCount"] - option.spare_replicas
-    assert kept == 1 or (kept - 1) * option.capacity_requests_per_s < min(option.day.hourly_requests_per_s)
+    assert (
+        scaled["minReplicaCount"]
+        == fewest_replicas(option)
+        == option.performance.day.least_replicas + option.performance.spare_replicas
+    )
+    assert 1 + option.performance.spare_replicas <= scaled["minReplicaCount"] <= most
+    kept = scaled["minReplicaCount"] - option.performance.spare_replicas
+    assert kept == 1 or (kept - 1) * option.performance.capacity_requests_per_s < min(
+        option.performance.day.hourly_requests_per_s
+    )
     target = scaled["scaleTargetRef"]
     assert (target["kind"], target["apiVersion"]) == (case.workload["kind"], case.workload["apiVersion"])
     assert {trigger["type"] for trigger in scaled["triggers"]} == {"prometheus"}
     first, second = (trigger["metadata"] for trigger in scaled["triggers"])
-    assert float(first["threshold"]) == pytest.approx(max(option.in_flight, 1), abs=0.5)
+    assert float(first["threshold"]) == pytest.approx(max(option.performance.in_flight, 1), abs=0.5)
     assert "waiting" in first["query"] or "queue" in first["query"]
     assert float(second["threshold"]) < 1
-    assert case.one("PodDisruptionBudget")["spec"]["maxUnavailable"] == max(option.spare_replicas, 1)
+    assert case.one("PodDisruptionBudget")["spec"]["maxUnavailable"] == max(option.performance.spare_replicas, 1)
 
 
 def test_a_replica_has_the_accelerators_of_its_layout(case: Written) -> None:
     """One pod, or as many as nodes make up the replica; whole nodes ask for the fabric's devices, parts for none."""
-    gpus, node = case.option.layout.gpus, case.option.gpus_per_node
+    gpus, node = case.option.performance.layout.gpus, case.option.cluster.gpus_per_node
     templates = pod_templates(case.workload)
     pods = case.workload["spec"]["leaderWorkerTemplate"]["size"] if len(templates) > 1 else 1
     for template in templates:
@@ -153,21 +159,21 @@ def test_a_replica_has_the_accelerators_of_its_layout(case: Written) -> None:
 
 def test_the_arguments_are_those_of_the_plan(case: Written) -> None:
     """Sizes multiply to the replica's accelerators; sequences, context and formats are what the plan counts with."""
-    flags, layout, work = case.arguments, case.option.layout, case.plan.workload
+    flags, layout, work = case.arguments, case.option.performance.layout, case.plan.workload
     vllm = "vllm" in work.framework
     sizes = [int(flags.get(f"--{name}-parallel-size", 1)) for name in ("tensor", "pipeline", "data")]
     # SGLang counts the accelerators of a stage, those that attention is spread over too.
     assert sizes[0] * sizes[1] * (sizes[2] if vllm else 1) == layout.gpus
     most = int(flags["--max-num-seqs" if vllm else "--max-running-requests"])
-    assert most == min(case.option.most_in_flight, 1024)
+    assert most == min(case.option.performance.most_in_flight, 1024)
     longest = int(flags["--max-model-len" if vllm else "--context-length"])
     assert work.input_tokens_p95 + work.output_tokens_p95 < longest <= (work.architecture.max_context or longest)
     assert flags["--served-model-name"] == work.model
     assert flags["--kv-cache-dtype"] == ("fp8" if vllm else "fp8_e4m3")
     share = float(flags["--gpu-memory-utilization" if vllm else "--mem-fraction-static"])
-    memory = case.option.replica_memory
+    memory = case.option.performance.replica_memory
     counted = memory.weights + memory.cache_pool + (memory.reserved if vllm else 0)
-    assert 0 <= counted / case.option.hbm_bytes_per_gpu - share < 0.01
+    assert 0 <= counted / case.option.cluster.hbm_bytes_per_gpu - share < 0.01
 
 
 def test_what_is_not_allowed_is_denied(case: Written) -> None:
@@ -186,7 +192,7 @@ def test_what_is_not_allowed_is_denied(case: Written) -> None:
 def test_probes_wait_as_long_as_a_start_takes(case: Written) -> None:
     """At least the time in which the plan lets all replicas of a node read their weights."""
     probe = case.leader["containers"][0]["startupProbe"]
-    start = 600 * max(case.option.gpus_per_node // case.option.layout.gpus, 1)
+    start = 600 * max(case.option.cluster.gpus_per_node // case.option.performance.layout.gpus, 1)
     assert probe["periodSeconds"] * probe["failureThreshold"] >= start
     assert {"readinessProbe", "livenessProbe"} <= case.leader["containers"][0].keys()
 
@@ -372,7 +378,7 @@ def test_pools_apart_are_described_with_the_arguments_of_both() -> None:
     assert set(case.files) == {"README.md", *(name for name in case.files if name.startswith("loadtest/"))}
     page = case.text("README.md")
     assert "router of your own" in page
-    pool = case.option.prefill_pool
+    pool = case.option.performance.prefill_pool
     assert pool is not None
     assert f"{pool.workers:,} that prefill" in page
     assert page.index("--disaggregation-mode prefill") < page.index("--disaggregation-mode decode")
@@ -382,7 +388,7 @@ def test_a_slice_is_asked_for_by_its_profile() -> None:
     """Pods of a small model have a slice each, and the share of the node that goes with it."""
     case = Written("serve-llama3-70b", "onprem", "workload.model=llama-3.2-3b", "workload.options={mig_slices: true}",
                    "traffic.users=500")  # fmt: skip
-    layout = case.option.layout
+    layout = case.option.performance.layout
     assert layout.slice
     limits = case.leader["containers"][0]["resources"]["limits"]
     assert limits[f"nvidia.com/mig-{layout.slice}"] == 1

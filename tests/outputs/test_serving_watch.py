@@ -80,8 +80,8 @@ def test_the_price_of_tokens_now_is_that_of_the_plan_at_its_mean(llama: tuple[Se
     records = rules(plan, option, engine_of(plan, option))["groups"][0]["rules"]
     query = next(rule["expr"] for rule in records if "usd" in rule["record"])
     usd_times_million_per_s = float(query.partition(" / ")[0])
-    tokens_per_s = option.output_tokens_per_month / plan.workload.month_s
-    assert usd_times_million_per_s / tokens_per_s == pytest.approx(option.usd_per_million_tokens.output, rel=1e-4)
+    tokens_per_s = option.performance.output_tokens_per_month / plan.workload.month_s
+    assert usd_times_million_per_s / tokens_per_s == pytest.approx(option.money.usd_per_million_tokens.output, rel=1e-4)
 
 
 def test_the_dashboard_is_what_grafana_reads(llama: tuple[ServingPlan, ServingOption]) -> None:
@@ -103,7 +103,7 @@ def test_the_dashboard_is_what_grafana_reads(llama: tuple[ServingPlan, ServingOp
     assert len({panel["id"] for panel in found["panels"]}) == len(found["panels"]) == 7
     first = found["panels"][0]
     assert first["fieldConfig"]["defaults"]["thresholds"]["steps"][1]["value"] == plan.goals.first_token_s
-    assert first["targets"][1]["expr"] == f"vector({option.first_token_s.value:.6g})"
+    assert first["targets"][1]["expr"] == f"vector({option.performance.first_token_s.value:.6g})"
 
 
 def test_hostile_names_are_strings_of_promql(llama: tuple[ServingPlan, ServingOption]) -> None:
@@ -159,12 +159,12 @@ def test_an_element_of_the_array_is_a_replica(llama: tuple[ServingPlan, ServingO
     plan, option = llama
     files = slurm_files(plan, option, load())
     asked = dict(re.findall(r"^#SBATCH --([\w-]+)=(\S+)$", files["serve.sbatch"].content.decode(), re.M))
-    assert asked["array"] == f"0-{option.replicas + option.spare_replicas - 1}"
+    assert asked["array"] == f"0-{option.performance.replicas + option.performance.spare_replicas - 1}"
     assert asked["nodes"] == "1"
-    gres = load().accelerators[option.accelerator].gres_type
-    assert asked["gres"] == f"gpu:{gres}:{option.layout.gpus}"
-    node = load().instances[option.instance]
-    each = option.layout.gpus / option.gpus_per_node
+    gres = load().accelerators[option.cluster.accelerator].gres_type
+    assert asked["gres"] == f"gpu:{gres}:{option.performance.layout.gpus}"
+    node = load().instances[option.cluster.instance]
+    each = option.performance.layout.gpus / option.cluster.gpus_per_node
     assert int(asked["cpus-per-task"]) <= (node.vcpus or 0) * each
     assert int(asked["mem"].removesuffix("G")) * 2**30 <= (node.memory_bytes or 0) * each
     place = model(tmp_path)
@@ -245,7 +245,9 @@ def test_benchmarks_are_asked_for_the_plan(llama: tuple[ServingPlan, ServingOpti
     given = done.stdout.split("\0")[:-1]
     asked = dict(pairwise(given))
     assert asked["--model"] == HOSTILE
-    assert float(asked["--request-rate"]) == pytest.approx(option.peak_requests_per_s / option.replicas * 2, rel=1e-4)
+    assert float(asked["--request-rate"]) == pytest.approx(
+        option.performance.peak_requests_per_s / option.performance.replicas * 2, rel=1e-4
+    )
     assert (asked["--goodput"], asked["--random-output-len"]) == ("ttft:1000", "300")
     assert int(asked["--random-prefix-len"]) + int(asked["--random-input-len"]) == 1500
     wrong = subprocess.run([*words, "$(touch pwned)"], capture_output=True, check=False, env=known, cwd=tmp_path)

@@ -40,7 +40,7 @@ def _written(scheduler: str, *values: str) -> tuple[Plan, dict[str, str]]:
 def test_slurm_has_whole_nodes_and_divided_ones_apart() -> None:
     """The last two nodes have eight slices of each profile in a partition of their own, found by NVML."""
     plan, texts = _written("slurm", "software.mig.nodes=2")
-    nodes = plan.options[0].nodes
+    nodes = plan.options[0].cluster.nodes
     conf = texts["slurm.conf"].splitlines()
     described = [line for line in conf if line.startswith("NodeName=")]
     assert "Gres=gpu:h100:8 " in described[0]
@@ -71,7 +71,7 @@ def test_without_slices_slurm_is_as_it_was() -> None:
 def test_kubernetes_divides_by_a_label() -> None:
     """Two GPUs of each of two labelled nodes are divided, the others stay whole; quotas count both."""
     plan, texts = _written("kubernetes", "software.mig.nodes=2", "software.mig.gpus=2")
-    nodes = plan.options[0].nodes
+    nodes = plan.options[0].cluster.nodes
     yaml = YAML(typ="safe")
     labels = list(yaml.load_all(texts["kubernetes/node-labels.yaml"]))
     marked = [entry["metadata"]["name"] for entry in labels if "nvidia.com/mig.config" in entry["metadata"]["labels"]]
@@ -98,7 +98,7 @@ def test_kubernetes_divides_by_a_label() -> None:
 def test_a_slice_is_billed_with_what_it_takes() -> None:
     """The page's price of a slice is its share of a GPU's hour."""
     plan, texts = _written("slurm", "software.mig.nodes=2")
-    hour = plan.options[0].usd_per_gpu_hour
+    hour = plan.options[0].money.usd_per_gpu_hour
     assert hour is not None
     assert f"| 3g.40gb | 8 | 16 | 40 GB | 0.500 | {hour / 2:.2f} |" in texts["software.md"]
 
@@ -121,7 +121,7 @@ def test_divided_nodes_are_missing_to_the_plan() -> None:
     """The plan says how many of its nodes are divided, and that a cloud's project divides none."""
     plan, _ = _written("slurm", "software.mig.nodes=2")
     (warning,) = [entry for entry in plan.warnings if entry.id == "MIG005"]
-    assert f"2 of {plan.options[0].nodes} nodes are divided" in warning.message
+    assert f"2 of {plan.options[0].cluster.nodes} nodes are divided" in warning.message
     cloud = plan_of(GPT3, ["software.mig.geometry=[3g.40gb, 4g.40gb]"], "aws")
     assert [entry.path for entry in cloud.warnings if entry.id == "MIG006"] == [("software", "mig")]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,17 +10,18 @@ from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.size import size_fabric
 from clusterwright.outputs.onprem.slurm.configuration import slurm_cluster, slurm_files
+from tests.stand_ins import stand_in
 
 GOLDEN = Path(__file__).parent / "golden" / "slurm"
 
 
-def plan_of(system: str, nodes: int) -> tuple[SimpleNamespace, SimpleNamespace]:
+def plan_of(system: str, nodes: int) -> tuple[Any, Any]:
     """Return the parts of a plan and of its on-premises option that Slurm's files are made from."""
     fabric = size_fabric(nodes=nodes, rails=8, radix=64, management_ports=2)
-    cluster = SimpleNamespace(name="pod", partition="gpu", host_prefix="dgx", tenants=())
-    plan = SimpleNamespace(cluster=cluster, software_of=lambda _: None)
-    facility = SimpleNamespace(system=system, fabric=fabric, inventory=SimpleNamespace(hosts_per_node=1))
-    option = SimpleNamespace(target="onprem", nodes=nodes, facility=facility)
+    cluster = stand_in(name="pod", partition="gpu", host_prefix="dgx", tenants=())
+    plan = stand_in(cluster=cluster, software_of=lambda _: None)
+    facility = stand_in(system=system, fabric=fabric, inventory=stand_in(hosts_per_node=1))
+    option = stand_in(target="onprem", nodes=nodes, facility=facility)
     return plan, option
 
 
@@ -45,4 +46,4 @@ def test_a_cloud_option_has_no_files_on_premises() -> None:
     """Asking for the files of a rented target is a mistake of the caller."""
     plan, _ = plan_of("dgx-h100", 4)
     with pytest.raises(ValueError, match="aws has no"):
-        slurm_cluster(plan, SimpleNamespace(target="aws", facility=None), load_catalogue())
+        slurm_cluster(plan, stand_in(target="aws", facility=None), load_catalogue())

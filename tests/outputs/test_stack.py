@@ -14,7 +14,6 @@ import pytest
 from ruamel.yaml import YAML
 
 from clusterwright import assets
-from clusterwright.blueprint.reading.user_list import User
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
@@ -33,6 +32,7 @@ from clusterwright.plan.deployment import AzureExistingIds, StateBackend
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import USD
+from clusterwright.user_list import User
 
 ROOT = assets.root()
 STACKS_PYTHON = Path(os.environ.get("CLUSTERWRIGHT_STACKS_VENV", ROOT / ".venv-stacks")) / "bin" / "python"
@@ -283,7 +283,7 @@ def test_an_existing_network_on_azure_leaves_charts_to_a_machine_inside() -> Non
         (AzureExistingIds(**(none | vault)), None),
         (None, None),
     ):
-        option = replace(plan.options[0], existing_network=ids)
+        option = replace(plan.options[0], deployment=replace(plan.options[0].deployment, existing_network=ids))
         assert configuration(plan, option, load())["cluster"].get("azure-gpu-cluster:apiFromOutside") is expected
 
 
@@ -311,11 +311,15 @@ def test_zone_is_one_that_a_source_lists() -> None:
 def test_budget_is_the_monthly_bill_with_a_margin() -> None:
     """The budget is a whole number of USD, a tenth above a month of every line; unknown prices make none."""
     option = option_for("aws", "slurm", "p5.48xlarge")
-    month = sum((line.usd_per_period or 0) * (730 if line.line.charge == "hourly" else 1) for line in option.lines)
+    month = sum(
+        (line.usd_per_period or 0) * (730 if line.line.charge == "hourly" else 1) for line in option.money.lines
+    )
     budget = monthly_budget_usd(option)
     assert budget is not None
     assert month * 1.1 <= budget < month * 1.1 + 1
-    unpriced = replace(option, lines=(*option.lines, replace(option.lines[0], unit_usd=None)))
+    unpriced = replace(
+        option, money=replace(option.money, lines=(*option.money.lines, replace(option.money.lines[0], unit_usd=None)))
+    )
     assert monthly_budget_usd(unpriced) is None
 
 
@@ -374,8 +378,8 @@ def test_readme_says_what_to_do(cloud: str, scheduler: str, instance: str) -> No
     option = plan.options[0]
     files = stack_files(plan, option, load(), USD)
     readme = _text(files["README.md"])
-    assert f"{option.nodes:,} × {instance}" in readme
-    assert all(line.line.item in readme for line in option.lines)
+    assert f"{option.cluster.nodes:,} × {instance}" in readme
+    assert all(line.line.item in readme for line in option.money.lines)
     if "./cluster.sh submit" in readme:
         # Only where Slurm is there are users of the cluster, who have to be named before one of them submits.
         assert ("--user NAME" in readme) == ("[Users](#users)" in readme) == (scheduler == "slurm")
@@ -456,9 +460,11 @@ def test_state_is_kept_where_the_blueprint_says(cloud: str) -> None:
     backend = StateBackend(
         url="https://api.pulumi.com", organization="my-company", secrets_provider="awskms://alias/state"
     )
-    files = stack_files(plan, replace(plan.options[0], state=backend), load(), USD)
+    files = stack_files(
+        plan, replace(plan.options[0], deployment=replace(plan.options[0].deployment, state=backend)), load(), USD
+    )
     plain = stack_files(plan, plan.options[0], load(), USD)
-    name = f"small-{plan.options[0].region}"
+    name = f"small-{plan.options[0].deployment.region}"
     for layer in LAYERS:
         project = YAML(typ="safe").load(files[f"{layer}/Pulumi.yaml"].content)
         stack = YAML(typ="safe").load(files[f"{layer}/Pulumi.{name}.yaml"].content)

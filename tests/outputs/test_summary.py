@@ -53,9 +53,9 @@ def test_decision_holds_every_option() -> None:
     assert len(rows) == len(main_ways(plan))
     for way, row in zip(main_ways(plan), rows, strict=True):
         assert row.startswith(f"| {term_text(way.key)} |")
-        assert cell(f"{way.nodes:,} × {way.instance}") in row
-        assert (USD.text(way.run_share_usd) if way.run_usd is None else USD.text(way.run_usd)) in row
-        assert USD.text(way.npv_usd) in row
+        assert cell(f"{way.cluster.nodes:,} × {way.cluster.instance}") in row
+        assert (USD.text(way.money.run_share_usd) if way.money.run_usd is None else USD.text(way.money.run_usd)) in row
+        assert USD.text(way.money.npv_usd) in row
         assert ("this run" in row) == (way.key == plan.recommended_key)
         assert ("horizon" in row) == (way.key == plan.recommended_horizon_key)
     assert "Cheaper on paper, not ranked:" in decision
@@ -68,7 +68,7 @@ def test_assumptions_are_all_named() -> None:
     plan = plan_of()
     basis = section(readme(plan, USD), "What it rests on")
     for option in plan.options:
-        assert all(cell(line.line.item) in basis for line in option.lines if line.basis == "assumed")
+        assert all(cell(line.line.item) in basis for line in option.money.lines if line.basis == "assumed")
     assert all(entry.key in basis and entry.reason in basis for entry in plan.parameters if entry.basis == "assumed")
 
 

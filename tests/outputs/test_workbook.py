@@ -11,8 +11,8 @@ from xlsxwriter.worksheet import Worksheet
 from clusterwright.finance.finances import finances
 from clusterwright.outputs.workbook.writing.page import FUNCTIONS, PlainWorksheet
 from clusterwright.plan.alternatives.recount import ledger
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.money import Currency
 from clusterwright.pricing.book import PriceBook
 from tests.opened import workbook_xlsx
 
@@ -27,9 +27,9 @@ def opened(plan: Plan, *, values: bool = True) -> Workbook:
 
 def summary_figures(option: Option) -> tuple[float | None, ...]:
     """Return the engine's figures in the order of the summary's columns E to J: a run in cash, or its share."""
+    paid = option.money
     return (
-        option.run_usd, option.run_share_usd, option.horizon_usd, option.npv_usd, option.capex_usd,
-        option.usd_per_gpu_hour,
+        paid.run_usd, paid.run_share_usd, paid.horizon_usd, paid.npv_usd, paid.capex_usd, paid.usd_per_gpu_hour,
     )  # fmt: skip
 
 
@@ -49,11 +49,15 @@ def book(shipped_plan: Plan) -> Workbook:
 def test_cached_values_are_the_engines(shipped_plan: Plan, book: Workbook) -> None:
     """A preview that does not calculate shows the plan's figures."""
     for row, option in enumerate(shipped_plan.options, start=5):
-        assert (option.run_usd is None) == (option.run_share_usd is not None) == (option.facility is not None)
+        assert (
+            (option.money.run_usd is None)
+            == (option.money.run_share_usd is not None)
+            == (option.design.facility is not None)
+        )
         for at, engine in enumerate(summary_figures(option), start=5):
             shown = book["Summary"].cell(row, at).value
             assert shown == ("–" if engine is None else pytest.approx(engine, abs=CENT)), (option.target, at)
-        assert book["Summary"].cell(row, 4).value == pytest.approx(option.calendar_days)
+        assert book["Summary"].cell(row, 4).value == pytest.approx(option.performance.calendar_days)
 
 
 def test_cash_sheets_hold_the_engines_cash_flow(shipped_plan: Plan, book: Workbook) -> None:
@@ -66,7 +70,7 @@ def test_cash_sheets_hold_the_engines_cash_flow(shipped_plan: Plan, book: Workbo
             months[row.month] = months.get(row.month, 0.0) + row.usd
         totals = column(book, sheet, "total")
         assert totals == pytest.approx([months.get(float(month), 0.0) for month in range(len(totals))], abs=CENT)
-        assert sum(column(book, sheet, "present value")) == pytest.approx(option.npv_usd, abs=CENT)
+        assert sum(column(book, sheet, "present value")) == pytest.approx(option.money.npv_usd, abs=CENT)
 
 
 def test_everything_that_depends_on_an_input_is_a_formula(shipped_plan: Plan) -> None:
@@ -88,13 +92,19 @@ def test_texts_cannot_become_formulas(shipped_plan: Plan) -> None:
     hostile = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "{=1}", "https://evil.example/")
     lines = tuple(
         replace(line, line=replace(line.line, item=text, note=text), source=text, note="")
-        for line, text in zip(option.lines, hostile, strict=False)
+        for line, text in zip(option.money.lines, hostile, strict=False)
     )
     plan = replace(
         shipped_plan,
         name=hostile[0],
         not_counted=hostile,
-        options=(replace(option, instance=hostile[1], lines=(*lines, *option.lines[len(lines) :])),),
+        options=(
+            replace(
+                option,
+                cluster=replace(option.cluster, instance=hostile[1]),
+                money=replace(option.money, lines=(*lines, *option.money.lines[len(lines) :])),
+            ),
+        ),
         parameters=tuple(
             replace(entry, unit=hostile[2], reason=hostile[0], source=hostile[3]) for entry in shipped_plan.parameters
         ),
@@ -122,7 +132,7 @@ def test_unknown_prices_stay_unknown(unpriced_plan: Plan) -> None:
     option = unpriced_plan.option("aws")
     assert option is not None
     bill = {(line[0], line[1]): line for line in book["Bill"].iter_rows(min_row=2, values_only=True)}
-    for missing in option.missing:
+    for missing in option.money.missing:
         line = bill["aws", missing.item]
         assert line[7] == line[8] == "unknown"
         assert missing.reason in str(line[12])
@@ -140,7 +150,7 @@ def test_bill_lines_of_one_name_keep_their_own_rule(shipped_plan: Plan, book: Wo
     hours = shipped_plan.economics.hours_per_month
     always = sum(
         (line.usd_per_period or 0.0) * (hours if line.line.charge == "hourly" else 1.0)
-        for line in option.lines
+        for line in option.money.lines
         if line.line.scales_with != "nodes"
     )
     assert column(book, "Cash aws", "rent always")[1] == pytest.approx(always, abs=CENT)

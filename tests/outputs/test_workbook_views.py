@@ -232,5 +232,5 @@ def test_what_is_bought_now_is_not_what_growth_buys_later() -> None:
     owned = next(row for row in rows if row[0] == "on premises")
     option = plan.option("onprem")
     assert option is not None
-    assert owned[titles.index("buy now, USD")] == pytest.approx(option.capex_usd)
+    assert owned[titles.index("buy now, USD")] == pytest.approx(option.money.capex_usd)
     assert not _broken(book)

@@ -1,6 +1,5 @@
 """A toy kind of workload that the program does not know: drawing images, which n nodes do in an nth of a day."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +12,7 @@ from clusterwright.errors import Finding
 from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import FrontPoint, Option, OtherOption, Plan, WorkloadSummary, WorkUnit
+from clusterwright.plan.record import FrontPoint, Option, Plan, WorkloadSummary, WorkUnit
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.run import StorageNeed
 
@@ -109,17 +108,14 @@ class _Images:
             model_file="",
         )
 
-    def option(self, target: ResolvedTarget, point: SizedPoint, common: Mapping[str, Any]) -> Option:
-        return Option(**common)
+    def option(self, target: ResolvedTarget, point: SizedPoint, common: Option) -> Option:
+        return common
 
-    def front_point(self, point: SizedPoint, common: Mapping[str, Any]) -> FrontPoint:
-        return FrontPoint(**common)
+    def front_point(self, point: SizedPoint, common: FrontPoint) -> FrontPoint:
+        return common
 
-    def other_option(self, common: Mapping[str, Any]) -> OtherOption:
-        return OtherOption(**common)
-
-    def plan(self, common: Mapping[str, Any]) -> Plan:
-        return Plan(**common)
+    def plan(self, common: Plan) -> Plan:
+        return common
 
 
 def plan_of_images(*, most_days: float) -> Plan:

@@ -9,7 +9,7 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.plan.decide import decide
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import TrainingPlan
+from clusterwright.plan.training.record import TrainingPlan
 
 SHIPPED = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 

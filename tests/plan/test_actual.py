@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from clusterwright import assets
 from clusterwright.actual.reconcile import compare
 from clusterwright.actual.records import Actual, Comparison, Variance
-from clusterwright.blueprint.sections.finances import CurrencySection
 from clusterwright.cli.planning import plan_of
 from clusterwright.cli.written import actual as command
 from clusterwright.errors import InputError
 from clusterwright.finance.charges import Charge, charges
 from clusterwright.plan.alternatives.recount import ledger
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
 from clusterwright.pricing.book import PriceBook
@@ -92,13 +92,13 @@ def test_difference_is_split_into_quantity_and_price(plan: Plan, billed: Callabl
     option = plan.option("aws")
     assert option is not None
     found = line(billed(row()), "aws/p5.48xlarge")
-    planned = NODES * HOURS * option.busy_fraction
+    planned = NODES * HOURS * option.money.busy_fraction
     assert found.planned_quantity == pytest.approx(planned)
     assert found.planned_usd == pytest.approx(planned * 55.04)
     assert found.actual_quantity == pytest.approx(NODES * HOURS)
     assert found.quantity_usd == pytest.approx((NODES * HOURS - planned) * 55.04)
     assert found.price_usd == pytest.approx((50.0 - 55.04) * NODES * HOURS)
-    assert found.because == f"quantity {100 * (1 / option.busy_fraction - 1):+.1f} %, price -9.2 %"
+    assert found.because == f"quantity {100 * (1 / option.money.busy_fraction - 1):+.1f} %, price -9.2 %"
 
 
 def test_months_are_counted_by_the_calendar(billed: Callable[..., Comparison]) -> None:
@@ -328,11 +328,9 @@ def test_the_text_is_in_the_currency_of_the_plan(
     plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A bill in USD is read beside a plan that is reported in euros: one currency, and its rate."""
-    tco = plan.tco.model_copy(
-        update={"currency": CurrencySection(code="EUR", usd=1.25, day=dt.date(2026, 10, 15), source="ECB")}
-    )
+    euro = Currency(code="EUR", usd=1.25, day="2026-10-15", source="ECB")
     stored = tmp_path / "plan.json"
-    one = dataclasses.replace(plan, options=plan.options[:1], breakevens=(), tco=tco)
+    one = dataclasses.replace(plan, options=plan.options[:1], breakevens=(), currency=euro)
     stored.write_text(dumps(one), encoding="utf-8")
     path = write([row()], tmp_path / "export.csv")
     asked: dict[str, Any] = {"tag": None, "cost": "effective", "rates": [], "count_repeated": False}

@@ -51,10 +51,12 @@ class Planned:
         self.option: ServingOption = option
         self.service: Service = service_of(blueprint, resolved)
         nodes = {entry.node.id: entry.node for entry in resolved.targets}
-        node = nodes.get(option.instance) or next(
-            entry.node for entry in resolved.targets if (entry.instance or entry.node).id == option.instance
+        node = nodes.get(option.cluster.instance) or next(
+            entry.node for entry in resolved.targets if (entry.instance or entry.node).id == option.cluster.instance
         )
-        own = replica_columns(self.service, node, option.layout, load_calibration(), in_flight=option.in_flight)
+        own = replica_columns(
+            self.service, node, option.performance.layout, load_calibration(), in_flight=option.performance.in_flight
+        )
         self.table: StepTable = tabulated(
             own.model, own.device, own.place, scaled_work(own.factors, own.token_scale),
             longest_tokens=200_000, most_sequences=1024,
@@ -120,8 +122,8 @@ def test_the_load_is_that_of_the_plan(loader: ModuleType, planned: Planned) -> N
     """Rates, means and P95 of many drawn requests are the plan's; none is longer than the engine takes."""
     asked = asked_plan(loader)
     assert asked == json.loads(json.dumps(expected(planned.plan, planned.option)))
-    assert asked["requests_per_s_per_replica"] * planned.option.replicas == pytest.approx(
-        planned.option.peak_requests_per_s
+    assert asked["requests_per_s_per_replica"] * planned.option.performance.replicas == pytest.approx(
+        planned.option.performance.peak_requests_per_s
     )
     requests = loader.requests_of(asked, 40_000, 5.0, 3)
     arrivals, inputs, outputs = (np.array(part, dtype=float) for part in zip(*requests, strict=True))
@@ -176,8 +178,8 @@ def test_a_slower_service_is_said_to_be_worse(
     catalogue = load_catalogue()
     read = read_measurements(rows, catalogue, own={}, known=named.catalogued(catalogue))
     (one,) = read.rows
-    assert one.accelerator.id == planned.option.accelerator
-    assert one.gpus == planned.option.layout.gpus
+    assert one.accelerator.id == planned.option.cluster.accelerator
+    assert one.gpus == planned.option.performance.layout.gpus
 
 
 def written(folder: Path, planned: Planned, results: dict[str, Any]) -> list[str]:
@@ -189,12 +191,12 @@ def written(folder: Path, planned: Planned, results: dict[str, Any]) -> list[str
 
 def vllm_results(planned: Planned, **changed: object) -> dict[str, Any]:
     """Return results of `vllm bench serve` that the plan predicts."""
-    option = planned.option
+    served = planned.option.performance
     return {
-        "completed": 1000, "num_prompts": 1000, "request_rate": option.peak_requests_per_s,
-        "replicas": str(option.replicas), "output_throughput": option.output_tokens_per_s.value,
-        "request_throughput": option.peak_requests_per_s,
-        "p95_ttft_ms": option.first_token_s.value * 1e3, "p95_tpot_ms": option.time_per_token_s.value * 1e3,
+        "completed": 1000, "num_prompts": 1000, "request_rate": served.peak_requests_per_s,
+        "replicas": str(served.replicas), "output_throughput": served.output_tokens_per_s.value,
+        "request_throughput": served.peak_requests_per_s,
+        "p95_ttft_ms": served.first_token_s.value * 1e3, "p95_tpot_ms": served.time_per_token_s.value * 1e3,
     } | changed  # fmt: skip
 
 
@@ -204,7 +206,7 @@ def test_the_command_says_what_to_fit_again(planned: Planned, tmp_path: Path) ->
     assert told.exit_code == 0, told.output
     assert told.output.count("within") == 3
     assert "Fit again" not in told.output
-    slow = vllm_results(planned, p95_ttft_ms=planned.option.first_token_s.high * 1500)
+    slow = vllm_results(planned, p95_ttft_ms=planned.option.performance.first_token_s.high * 1500)
     told = CliRunner().invoke(app, ["actual", *written(tmp_path, planned, slow), "--on", "aws"])
     assert "then fit prefill and first token again" in " ".join(told.output.split())
     assert "clusterwright calibrate measured.csv -o mine" in told.output
@@ -218,15 +220,16 @@ def test_results_of_aiperf_are_read(planned: Planned, tmp_path: Path) -> None:
     option = planned.option
     path = tmp_path / "profile_export_aiperf.json"
     path.write_text(json.dumps({
-        "request_count": {"unit": "requests", "avg": 1000}, "request_throughput": {"avg": option.peak_requests_per_s},
-        "time_to_first_token": {"unit": "ms", "avg": 1, "p95": option.first_token_s.value * 1e3},
-        "inter_token_latency": {"unit": "ms", "avg": 1, "p95": option.time_per_token_s.value * 1e3},
-        "output_token_throughput": {"unit": "tokens/sec", "avg": option.output_tokens_per_s.value},
+        "request_count": {"unit": "requests", "avg": 1000},
+        "request_throughput": {"avg": option.performance.peak_requests_per_s},
+        "time_to_first_token": {"unit": "ms", "avg": 1, "p95": option.performance.first_token_s.value * 1e3},
+        "inter_token_latency": {"unit": "ms", "avg": 1, "p95": option.performance.time_per_token_s.value * 1e3},
+        "output_token_throughput": {"unit": "tokens/sec", "avg": option.performance.output_tokens_per_s.value},
     }))  # fmt: skip
     measured = read_results(path, percentile=95)
     with pytest.raises(InputError, match="how many replicas"):
         compare_serving(planned.plan, option, measured, replicas=None)
-    found = compare_serving(planned.plan, option, measured, replicas=option.replicas)
+    found = compare_serving(planned.plan, option, measured, replicas=option.performance.replicas)
     assert [one.verdict for one in found.figures] == ["within"] * 3
 
 
@@ -257,7 +260,7 @@ def test_wrong_results_are_refused(
 def test_a_load_of_another_size_is_noted(planned: Planned, tmp_path: Path) -> None:
     """Half the rate, failures, and few requests each stand beside the verdicts."""
     option = planned.option
-    half = vllm_results(planned, request_rate=option.peak_requests_per_s / 2, completed=90, num_prompts=100)
+    half = vllm_results(planned, request_rate=option.performance.peak_requests_per_s / 2, completed=90, num_prompts=100)
     written(tmp_path, planned, half)
     measured = read_results(tmp_path / "results.json", percentile=95)
     notes = " ".join(compare_serving(planned.plan, option, measured, replicas=None).notes)

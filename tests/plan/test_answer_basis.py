@@ -34,8 +34,8 @@ def of(plan: Plan, target: str) -> tuple[Option, Basis]:
     """Return an option with its basis."""
     option = plan.option(target)
     assert option is not None
-    assert option.basis is not None
-    return option, option.basis
+    assert option.money.basis is not None
+    return option, option.money.basis
 
 
 def test_shares_add_up_and_are_those_of_the_cash_flow() -> None:
@@ -44,8 +44,8 @@ def test_shares_add_up_and_are_those_of_the_cash_flow() -> None:
         option, basis = of(shipped(), entry.target)
         assert basis.quoted_share is not None
         assert basis.quoted_share + basis.list_share + basis.estimated_share == pytest.approx(1.0)  # type: ignore[operator]
-        assert basis.documented_share == pytest.approx(option.horizon_priced_share)
-        assert basis.indicative == (option.horizon_priced_share < 0.8)  # type: ignore[operator]
+        assert basis.documented_share == pytest.approx(option.money.horizon_priced_share)
+        assert basis.indicative == (option.money.horizon_priced_share < 0.8)  # type: ignore[operator]
 
 
 def test_owning_at_half_documented_is_called_indicative() -> None:
@@ -63,7 +63,7 @@ def test_a_quote_is_no_list_price() -> None:
     quoted, listed = of(plan, "onprem")[1], of(shipped(), "onprem")[1]
     assert quoted.quoted_share > 0.3 > listed.quoted_share  # type: ignore[operator]
     assert quoted.list_share < 0.2 < listed.list_share  # type: ignore[operator]
-    (server,) = (line for line in of(plan, "onprem")[0].lines if line.line.sku == "dgx-h100")
+    (server,) = (line for line in of(plan, "onprem")[0].money.lines if line.line.sku == "dgx-h100")
     assert server.last_seen == dt.date(2026, 10, 1)
 
 
@@ -71,7 +71,7 @@ def test_the_share_of_old_dollars_is_that_of_the_lines(monkeypatch: pytest.Monke
     """Dollars by documents seen more than a year ago: of one part none, of every documented part all that is listed."""
     plan = shipped()
     for entry in plan.options:
-        old = [line for line in entry.lines if line.last_seen and line.last_seen < dt.date(2025, 10, 16)]
+        old = [line for line in entry.money.lines if line.last_seen and line.last_seen < dt.date(2025, 10, 16)]
         share = of(plan, entry.target)[1].old_share
         assert share is not None
         assert bool(old) == (share > 0)
@@ -90,12 +90,12 @@ def test_half_the_utilisation_is_counted_by_the_engine() -> None:
     """What stands beside the answer is what a plan at half the utilisation comes to."""
     basis = of(shipped(), "aws")[1]
     half = of(shipped("economics.utilisation=40 %"), "aws")[0]
-    assert basis.half_runs == pytest.approx(half.runs_in_horizon)
-    assert basis.half_horizon_usd == pytest.approx(half.horizon_usd)
-    assert basis.half_run_usd == pytest.approx(half.run_usd)
+    assert basis.half_runs == pytest.approx(half.money.runs_in_horizon)
+    assert basis.half_horizon_usd == pytest.approx(half.money.horizon_usd)
+    assert basis.half_run_usd == pytest.approx(half.money.run_usd)
     owned, owned_basis = of(shipped(), "onprem")
     assert owned_basis.half_run_usd is None
-    assert owned_basis.half_run_share_usd > 1.9 * owned.run_share_usd  # type: ignore[operator]
+    assert owned_basis.half_run_share_usd > 1.9 * owned.money.run_share_usd  # type: ignore[operator]
 
 
 def test_the_basis_is_that_of_the_recommended_way() -> None:
@@ -112,7 +112,7 @@ def test_the_basis_is_that_of_the_recommended_way() -> None:
         block.key
     )
     assert answered is not None
-    assert answered.npv_usd == pytest.approx(block.basis.half_npv_usd)  # type: ignore[union-attr]
+    assert answered.money.npv_usd == pytest.approx(block.money.basis.half_npv_usd)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("values", [(), ("tco.hybrid=[{owned: 50 %}]", "tco.delivery=6 months")])
@@ -120,18 +120,19 @@ def test_every_way_of_a_known_cost_has_its_basis(values: tuple[str, ...]) -> Non
     """In JSON every ranked row has one, whose shares are of its own dollars, commitments and mixes too."""
     plan = shipped(*values)
     for way in plan.ranking:
-        assert (way.basis is None) == (way.npv_usd is None), way.key
-        if way.basis is None:
+        assert (way.money.basis is None) == (way.money.npv_usd is None), way.key
+        if way.money.basis is None:
             continue
-        assert way.basis.documented_share == pytest.approx(way.horizon_priced_share), way.key
-        half = way.basis.half_run_usd, way.basis.half_run_share_usd
-        known = way.run_usd, way.run_share_usd
+        assert way.money.basis.documented_share == pytest.approx(way.money.horizon_priced_share), way.key
+        half = way.money.basis.half_run_usd, way.money.basis.half_run_share_usd
+        known = way.money.run_usd, way.money.run_share_usd
         hybrid = way.target == "hybrid"
         assert [usd is None for usd in half] == [hybrid or usd is None for usd in known], way.key
     document = ranking_document(plan, finances(plan, PriceBook.open(), draws=10, seed=1))
     assert all(row["basis"]["list_share"] is not None for row in document["ranked"])
-    for other in plan.other_options:
-        assert other.option is None or other.option.basis == plan.alternative(other.key).basis  # type: ignore[union-attr]
+    for option in plan.other_options:
+        way = plan.alternative(option.key)
+        assert way is None or option.money.basis == way.money.basis
     assert loads(dumps(plan)).ranking == plan.ranking
 
 
@@ -139,9 +140,9 @@ def test_what_the_blueprint_adds_to_the_bill_of_a_cloud_is_counted() -> None:
     """Support and egress that are given are named as counted, of the way that pays them."""
     way = shipped("tco.cloud.support=3 %", "tco.cloud.egress=10 TB").alternative("aws/on_demand")
     assert way is not None
-    assert way.basis is not None
-    assert way.basis.counted == ("support plan", "egress")
-    assert way.basis.not_counted == ("licences", "border network")
+    assert way.money.basis is not None
+    assert way.money.basis.counted == ("support plan", "egress")
+    assert way.money.basis.not_counted == ("licences", "border network")
 
 
 def test_other_capacities_are_counted_by_an_audited_cash_flow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,9 +160,9 @@ def test_other_capacities_are_counted_by_an_audited_cash_flow(monkeypatch: pytes
     monkeypatch.setattr(Ledger, "audit", broken)
     with pytest.raises(ClusterwrightError, match="do not reconcile"):
         plan_of(SHIPPED, "targets.azure=null", "targets.gcp=null")
-    for other in shipped().other_options:
-        way = shipped().alternative(other.key)
-        if other.option is None or way is None:
+    for option in shipped().other_options:
+        way = shipped().alternative(option.key)
+        if way is None:
             continue
         for name in (
             "run_usd",
@@ -172,18 +173,18 @@ def test_other_capacities_are_counted_by_an_audited_cash_flow(monkeypatch: pytes
             "npv_usd",
             "npv_usd_low",
         ):
-            usd = getattr(way, name)
-            assert getattr(other.option, name) == (None if usd is None else pytest.approx(usd)), (way.key, name)
+            usd = getattr(way.money, name)
+            assert getattr(option.money, name) == (None if usd is None else pytest.approx(usd)), (way.key, name)
 
 
 def test_a_share_of_a_run_is_named_so_on_the_front() -> None:
     """Sizes to rent have the cash of a run, sizes to own its share, as the options have."""
     for option in shipped().options:
-        owned = option.facility is not None
-        for point in option.front:
+        owned = option.design.facility is not None
+        for point in option.performance.front:
             assert point.run_usd is None or not owned
             assert point.run_share_usd is None or owned
-        chosen = next(point for point in option.front if point.nodes == option.nodes)
+        chosen = next(point for point in option.performance.front if point.nodes == option.cluster.nodes)
         assert (chosen.run_share_usd if owned else chosen.run_usd) is not None
 
 
@@ -224,11 +225,12 @@ def test_every_output_says_the_same() -> None:
     document = comparison_document(plan)
     for option in document["options"]:
         assert option["basis"]["list_share"] == of(plan, option["target"])[1].list_share
-    assert loads(dumps(plan)).options[0].basis == plan.options[0].basis
+    assert loads(dumps(plan)).options[0].money.basis == plan.options[0].money.basis
 
 
 def test_a_plan_of_an_older_version_says_nothing_of_it() -> None:
     """No basis is known of a plan that was written without."""
-    old = replace(shipped(), ranking=tuple(replace(way, basis=None) for way in shipped().ranking))
+    ways = tuple(replace(way, money=replace(way.money, basis=None)) for way in shipped().alternatives)
+    old = replace(shipped(), alternatives=ways)
     assert basis_lines(old, USD) == ()
     assert "Basis" not in plan_text(old, SHIPPED, details=True, money=USD)

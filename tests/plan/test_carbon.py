@@ -1,19 +1,18 @@
 """Energy and carbon of the options of a shipped plan, by hand and against the cash flow."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.cli.planning import plan_of
 from clusterwright.errors import InputError
 from clusterwright.finance.carbon import Emissions, cloud_pues, embodied_by_gpu, emissions, grid_intensities
 from clusterwright.plan.alternatives.recount import ledger
-from clusterwright.plan.record import TrainingPlan
+from clusterwright.plan.training.record import TrainingPlan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
+from tests.terms import with_finance
 
 BLUEPRINT = Path(__file__).parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 
@@ -25,9 +24,9 @@ def plan() -> TrainingPlan:
 
 
 def _found(plan: TrainingPlan, **carbon: Any) -> tuple[dict[str, Emissions], Ledger]:  # noqa: ANN401 - of the section
-    changed = replace(plan, tco=TcoSection.model_validate({"carbon": carbon}))
+    changed = with_finance(plan, {"carbon": carbon})
     money = ledger(changed, PriceBook.open())
-    kinds = {option.target: option.accelerator for option in plan.options}
+    kinds = {option.target: option.cluster.accelerator for option in plan.options}
     return {entry.key: entry for entry in emissions(changed, money, money.costs(), kinds)}, money
 
 
@@ -41,7 +40,7 @@ def test_meter_is_that_of_the_energy_bill(plan: TrainingPlan) -> None:
     assert mine.location_kg == pytest.approx(paid / price * 0.34348)
     assert mine.market_kg == 0
     # 164 kg of each GPU's board, 36 of 60 months.
-    gpus = next(option.gpus for option in plan.options if option.target == "onprem")
+    gpus = next(option.cluster.gpus for option in plan.options if option.target == "onprem")
     assert mine.embodied_kg == pytest.approx(164 * gpus * 0.6)
     runs = next(cost.runs_in_horizon for cost in money.costs())
     assert mine.run_kg == pytest.approx(((mine.location_kg or 0) + (mine.embodied_kg or 0)) / runs)

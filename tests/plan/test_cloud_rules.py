@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import WorkUnit
 from clusterwright.plan.training.engine import without_effect as without_effect_on_training
 from clusterwright.plan.without_effect import without_effect
+from tests.stand_ins import stand_in
 
 from .examples import plan_of
 
@@ -71,7 +71,7 @@ def option(cloud: str, *, nodes: int = 8, days: Sequence[float] = (1, 1, 1), **m
         "scheduler": "slurm",
     }
     stands |= {"calendar_days_low": low, "calendar_days": middle, "calendar_days_high": high}
-    return SimpleNamespace(**(stands | more))
+    return stand_in(**(stands | more))
 
 
 def findings_of(blueprint: Blueprint) -> list[Finding]:
@@ -258,12 +258,12 @@ def test_ranges_of_aks_that_overlap(tmp_path: Path, overrides: tuple[str, ...], 
 def test_services_need_kubernetes(tmp_path: Path) -> None:
     """Slurm has none: the key is said to do nothing."""
     blueprint = blueprint_of(tmp_path, "azure", "network.service_cidr=10.200.0.0/20")
-    still: Any = SimpleNamespace(failures=SimpleNamespace(elastic_nodes=None))
+    still: Any = stand_in(failures=stand_in(elastic_nodes=None))
     assert ids(without_effect(blueprint, [still])) == ["EFF007"]
 
 
 def _file_system(capacity_gib: int) -> Any:  # noqa: ANN401 - stands in for FileSystem
-    return SimpleNamespace(capacity_gib=capacity_gib)
+    return stand_in(capacity_gib=capacity_gib)
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_the_network_that_is_named_fits_and_no_smaller_one_does(
 def test_keys_without_effect(tmp_path: Path, overrides: tuple[str, ...], found: list[str]) -> None:
     """A key that changes nothing with what stands beside it is a warning; with what it needs it is none."""
     blueprint = blueprint_of(tmp_path, "aws", *overrides)
-    still = SimpleNamespace(failures=SimpleNamespace(elastic_nodes=None))
+    still = stand_in(failures=stand_in(elastic_nodes=None))
     options: Any = [still]
     warnings = [*without_effect_on_training(blueprint, options), *without_effect(blueprint, options)]
     assert ids(warnings) == found
@@ -374,7 +374,7 @@ def test_keys_without_effect(tmp_path: Path, overrides: tuple[str, ...], found: 
 def test_elastic_has_an_effect_where_one_cluster_can_go_on(tmp_path: Path) -> None:
     """One option that keeps some of its throughput is enough."""
     blueprint = blueprint_of(tmp_path, "aws", ".reliability.elastic=true")
-    options: Any = [SimpleNamespace(failures=SimpleNamespace(elastic_nodes=count)) for count in (None, 7)]
+    options: Any = [stand_in(failures=stand_in(elastic_nodes=count)) for count in (None, 7)]
     assert without_effect_on_training(blueprint, options) == []
 
 
@@ -400,13 +400,13 @@ def test_a_cluster_is_chosen_that_ends_while_its_capacity_lasts(tmp_path: Path) 
         "targets:\n  gcp: {instance: a3-megagpu-8g, region: us-central1}\n"
     )
     slow = plan_of(path, "targets.gcp.max_nodes=8").options[0]
-    assert slow.calendar_days_high > 7
+    assert slow.performance.calendar_days_high > 7
     plan = plan_of(path, "targets.gcp.capacity=flex-start")
-    assert plan.options[0].calendar_days_high <= 7
+    assert plan.options[0].performance.calendar_days_high <= 7
     assert [finding.id for finding in plan.findings] == []
     late = plan_of(path, "targets.gcp.capacity=flex-start", "targets.gcp.max_nodes=4")
     assert [finding.id for finding in late.findings] == ["CAP004"]
-    assert late.options[0].meets_goal
+    assert late.options[0].performance.meets_goal
 
 
 @pytest.mark.parametrize(
@@ -437,7 +437,7 @@ def test_a_file_system_on_request_is_told(tmp_path: Path) -> None:
 
 def test_pods_of_eks_take_addresses_of_the_network() -> None:
     """A /23 is enough for 200 nodes of Slurm; pods take twelve addresses of each node more."""
-    system = SimpleNamespace(capacity_gib=4800)
+    system = stand_in(capacity_gib=4800)
     few = option("aws", nodes=200, network_cidr="10.0.0.0/23", file_system=system)
     assert address_findings(few) == []
     pods = option("aws", nodes=200, network_cidr="10.0.0.0/23", file_system=system, scheduler="kubernetes")

@@ -1,7 +1,6 @@
 """Choosing: the cheapest point that meets the goal, never one of unknown cost, never one that cannot be had."""
 
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,15 +14,16 @@ from clusterwright.errors import RuleError
 from clusterwright.plan import bounds
 from clusterwright.plan import decide as decision
 from clusterwright.plan.candidates import consider as candidates
+from tests.stand_ins import stand_in
 
 from .examples import SHIPPED, SMALL, plan_of, shipped
 
 
 def point(key: str, nodes: int, days: float, *, broken: bool = False) -> Any:  # noqa: ANN401 - stands in for a Choice
     """Return what `_best` looks at of a choice."""
-    design = SimpleNamespace(findings=("PWR001",)) if broken else SimpleNamespace(findings=())
-    size = SimpleNamespace(nodes=nodes, calendar_days=days, node=SimpleNamespace(id="p5.48xlarge"))
-    choice = SimpleNamespace(key=key, point=size, design=design, meets_goal=True)
+    design = stand_in(findings=("PWR001",)) if broken else stand_in(findings=())
+    size = stand_in(nodes=nodes, calendar_days=days, node=stand_in(id="p5.48xlarge"))
+    choice = stand_in(key=key, point=size, design=design, meets_goal=True)
     choice.compared = choice  # what is taken is the fastest of its size
     return choice
 
@@ -36,7 +36,7 @@ def days_high(size: Any) -> float:  # noqa: ANN401 - stands in for a SizedPoint
 def costs(owned: bool, **usd: float | None) -> Any:  # noqa: ANN401 - stands in for CandidateCost
     """Return what `_best` looks at of costs: the other total is turned round, so that it would choose otherwise."""
     return {
-        key: SimpleNamespace(
+        key: stand_in(
             shared=owned,
             run_usd=None if value is None else (-value if owned else value),
             npv_usd=None if value is None else (value if owned else -value),
@@ -88,7 +88,7 @@ def test_no_point_is_better_than_the_best(rows: list[tuple[int, float | None, bo
 def _way(key: str, **values: Any) -> Any:  # noqa: ANN401 - stands in for an Alternative
     """Return what recommending looks at of a way."""
     known: dict[str, Any] = {"run_usd": None, "run_share_usd": None, "capex_usd": 0.0, "npv_usd": 1e9}
-    return SimpleNamespace(**{"key": key, "ranked": True, "owned": False} | known | values)
+    return stand_in(**{"key": key, "ranked": True, "owned": False} | known | values)
 
 
 def test_this_run_is_recommended_where_it_takes_least_cash() -> None:
@@ -119,10 +119,10 @@ def test_a_looser_goal_never_costs_more_to_rent(target: str) -> None:
     for days in (6, 12, 30, 90):
         option = shipped(f"goals.finish_within={days} days").option(target)
         assert option is not None
-        assert option.run_usd is not None
-        if option.meets_goal:
-            assert option.calendar_days_high <= days
-            usd.append(option.run_usd)
+        assert option.money.run_usd is not None
+        if option.performance.meets_goal:
+            assert option.performance.calendar_days_high <= days
+            usd.append(option.money.run_usd)
     assert len(usd) >= 3
     assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(usd))
 
@@ -131,7 +131,7 @@ def test_a_higher_confidence_never_allows_more() -> None:
     """The sizes that meet a goal nine times in ten meet it five times in ten too."""
     sure, even = shipped("goals.confidence=0.95"), shipped("goals.confidence=0.5")
     for one, other in zip(sure.options, even.options, strict=True):
-        assert {entry.nodes for entry in one.front} <= {entry.nodes for entry in other.front}
+        assert {entry.nodes for entry in one.performance.front} <= {entry.nodes for entry in other.performance.front}
 
 
 def test_sizes_to_own_that_are_left_out_would_not_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # noqa: ANN401
@@ -151,10 +151,10 @@ def test_sizes_to_own_that_are_left_out_would_not_win(monkeypatch: pytest.Monkey
         after = plan_of(path, *overrides).option("onprem")
         assert before is not None
         assert after is not None
-        assert sum(entry.run_share_usd is not None for entry in after.front) > sum(
-            entry.run_share_usd is not None for entry in before.front
+        assert sum(entry.run_share_usd is not None for entry in after.performance.front) > sum(
+            entry.run_share_usd is not None for entry in before.performance.front
         )
-        assert (before.nodes, before.npv_usd) == (after.nodes, after.npv_usd)
+        assert (before.cluster.nodes, before.money.npv_usd) == (after.cluster.nodes, after.money.npv_usd)
 
 
 def test_rented_sizes_are_all_priced() -> None:
@@ -162,11 +162,11 @@ def test_rented_sizes_are_all_priced() -> None:
     for target in ("aws", "azure", "gcp"):
         option = shipped().option(target)
         assert option is not None
-        usd = [entry.run_usd for entry in option.front]
+        usd = [entry.run_usd for entry in option.performance.front]
         assert None not in usd
         least = min(value for value in usd if value is not None)
-        assert option.run_usd is not None
-        assert least <= option.run_usd * (1 + 1e-9) <= least * 1.02
+        assert option.money.run_usd is not None
+        assert least <= option.money.run_usd * (1 + 1e-9) <= least * 1.02
 
 
 def test_most_nodes_is_the_tightest_limit(tmp_path: Any) -> None:  # noqa: ANN401
@@ -191,7 +191,7 @@ def test_most_nodes_is_the_tightest_limit(tmp_path: Any) -> None:  # noqa: ANN40
         entry.nodes <= 64
         for option in plan_of(path, *block).options
         if option.target == "aws"
-        for entry in option.front
+        for entry in option.performance.front
     )
 
 
@@ -215,9 +215,9 @@ def test_given_data_set_sizes_storage() -> None:
     """Storage is sized for the data set that the blueprint gives, else for the tokens."""
     derived, given_size = shipped(), shipped("storage.dataset=50 TB")
     for before, after in zip(derived.options, given_size.options, strict=True):
-        assert after.storage.dataset_bytes == 50e12
-        assert after.storage.capacity_bytes > before.storage.capacity_bytes
-        assert after.storage.checkpoint_bytes_kept == before.storage.checkpoint_bytes_kept
+        assert after.design.storage.dataset_bytes == 50e12
+        assert after.design.storage.capacity_bytes > before.design.storage.capacity_bytes
+        assert after.design.storage.checkpoint_bytes_kept == before.design.storage.checkpoint_bytes_kept
 
 
 def test_months_of_720_hours() -> None:
@@ -228,7 +228,7 @@ def test_months_of_720_hours() -> None:
     usual, short = shipped().option("aws"), shipped("economics.hours_per_month=720").option("aws")
     assert usual is not None
     assert short is not None
-    before, after = ({part.category: part.usd for part in entry.horizon_breakdown} for entry in (usual, short))
+    before, after = ({part.category: part.usd for part in entry.money.horizon_breakdown} for entry in (usual, short))
     assert after["compute"] == pytest.approx(before["compute"] * 720 / 730)
     assert after["storage"] == pytest.approx(before["storage"])
     assert shipped("economics.hours_per_month=720").economics.hours_per_month == 720
@@ -237,12 +237,12 @@ def test_months_of_720_hours() -> None:
 def test_the_band_of_money_is_no_narrower_than_that_of_days() -> None:
     """What is rented by the hour costs more the longer a run takes, in every total that is shown."""
     for option in shipped().options:
-        if option.it_power_w is not None:
+        if option.cluster.it_power_w is not None:
             continue
-        days = option.calendar_days_high / option.calendar_days_low
-        assert option.run_usd_high / option.run_usd_low >= days - 1e-9  # type: ignore[operator]
-        nodes = {entry.category: entry.usd for entry in option.horizon_breakdown}["compute"]
+        days = option.performance.calendar_days_high / option.performance.calendar_days_low
+        assert option.money.run_usd_high / option.money.run_usd_low >= days - 1e-9  # type: ignore[operator]
+        nodes = {entry.category: entry.usd for entry in option.money.horizon_breakdown}["compute"]
         for name in ("horizon_usd", "npv_usd"):
-            low, high = getattr(option, f"{name}_low"), getattr(option, f"{name}_high")
-            share = nodes / (option.horizon_usd or 1.0)
-            assert high - low >= share * getattr(option, name) * (days - 1) * 0.8
+            low, high = getattr(option.money, f"{name}_low"), getattr(option.money, f"{name}_high")
+            share = nodes / (option.money.horizon_usd or 1.0)
+            assert high - low >= share * getattr(option.money, name) * (days - 1) * 0.8

@@ -1,5 +1,6 @@
 """`plan.json`: the keys that readers rely on, the same bytes every time, and strict reading back."""
 
+import csv
 import json
 from typing import Any
 
@@ -13,8 +14,13 @@ from clusterwright.plan.document import dumps, json_schema, loads
 from .examples import plan_of, shipped
 
 OPTION_KEYS = {
-    "target", "instance", "nodes", "gpus", "layout", "calendar_days", "calendar_days_low", "calendar_days_high", "mfu",
-    "goodput", "memory_bytes_per_gpu", "run_usd", "horizon_usd", "capex_usd", "priced_share",
+    "cluster": {"instance", "accelerator", "nodes", "gpus", "hbm_bytes_per_gpu"},
+    "performance": {
+        "layout", "calendar_days", "calendar_days_low", "calendar_days_high", "mfu", "goodput", "memory_bytes_per_gpu",
+    },
+    "money": {"term", "run_usd", "horizon_usd", "capex_usd", "npv_usd", "priced_share", "lines"},
+    "deployment": {"region", "capacity", "scheduler", "state"},
+    "design": {"constraints", "considered", "storage", "file_system", "facility"},
 }  # fmt: skip
 LAYOUT_KEYS = {"tp", "pp", "dp", "cp", "ep", "micro_batch", "recompute"}
 MEMORY_KEYS = {"weights", "gradients", "optimizer", "activations", "logits", "communication", "reserve"}
@@ -28,27 +34,30 @@ def written() -> dict[str, Any]:
 
 
 def test_promised_keys_stand_at_their_level(written: dict[str, Any]) -> None:
-    """The plan has a version and options; each option has size, layout, days, memory by term, and dollars."""
-    assert written["schema"] == 1
+    """The plan has a version and options; each option has hardware, performance, dollars, deployment and design."""
+    assert written["schema"] == 2
     assert [option["target"] for option in written["options"]] == ["aws", "azure", "gcp", "onprem"]
     for option in written["options"]:
-        assert option.keys() >= OPTION_KEYS
-        assert option["layout"].keys() >= LAYOUT_KEYS
-        assert option["memory_bytes_per_gpu"].keys() == MEMORY_KEYS
+        assert option.keys() == {"target", *OPTION_KEYS}
+        for record, keys in OPTION_KEYS.items():
+            assert option[record].keys() >= keys
+        assert option["performance"]["layout"].keys() >= LAYOUT_KEYS
+        assert option["performance"]["memory_bytes_per_gpu"].keys() == MEMORY_KEYS
 
 
 def test_numbers_of_an_option_fit_together(written: dict[str, Any]) -> None:
     """GPUs are nodes times GPUs per node and the product of the layout; days lie in their band; memory fits."""
     for option in written["options"]:
-        layout = option["layout"]
-        assert option["gpus"] == option["nodes"] * option["gpus_per_node"]
-        assert option["gpus"] == layout["tp"] * layout["cp"] * layout["pp"] * layout["dp"]
-        assert option["calendar_days_low"] < option["calendar_days"] < option["calendar_days_high"]
-        assert sum(option["memory_bytes_per_gpu"].values()) <= option["hbm_bytes_per_gpu"]
-        assert 0 < option["mfu"] < 1
-        assert 0 < option["goodput"] < 1
-        assert 0 <= option["priced_share"] <= 1
-        assert option["capex_usd"] > 0 if option["target"] == "onprem" else option["capex_usd"] == 0
+        cluster, performance, money = option["cluster"], option["performance"], option["money"]
+        layout = performance["layout"]
+        assert cluster["gpus"] == cluster["nodes"] * cluster["gpus_per_node"]
+        assert cluster["gpus"] == layout["tp"] * layout["cp"] * layout["pp"] * layout["dp"]
+        assert performance["calendar_days_low"] < performance["calendar_days"] < performance["calendar_days_high"]
+        assert sum(performance["memory_bytes_per_gpu"].values()) <= cluster["hbm_bytes_per_gpu"]
+        assert 0 < performance["mfu"] < 1
+        assert 0 < performance["goodput"] < 1
+        assert 0 <= money["priced_share"] <= 1
+        assert money["capex_usd"] > 0 if option["target"] == "onprem" else money["capex_usd"] == 0
 
 
 def test_same_bytes_every_time() -> None:
@@ -86,17 +95,17 @@ def test_shipped_schema_is_current() -> None:
     [
         (("extra",), 1),
         (("options", 0, "extra"), 1),
-        (("options", 0, "layout", "extra"), 1),
-        (("schema",), 2),
-        (("options", 0, "nodes"), "48"),
-        (("options", 0, "nodes"), 48.5),
-        (("options", 0, "run_usd"), "unknown"),
+        (("options", 0, "performance", "layout", "extra"), 1),
+        (("schema",), "2"),
+        (("options", 0, "cluster", "nodes"), "48"),
+        (("options", 0, "cluster", "nodes"), 48.5),
+        (("options", 0, "money", "run_usd"), "unknown"),
         (("as_of",), None),
-        (("options", 0, "lines", 0, "unit_usd"), True),
+        (("options", 0, "money", "lines", 0, "unit_usd"), True),
     ],
 )
 def test_what_is_not_a_plan_is_refused(path: tuple[str | int, ...], value: Any) -> None:  # noqa: ANN401 - any JSON
-    """Unknown keys, another version and wrong types are refused by the reader and by the schema."""
+    """Unknown keys and wrong types are refused by the reader and by the schema."""
     document = json.loads(dumps(shipped()))
     place = document
     for part in path[:-1]:
@@ -107,6 +116,29 @@ def test_what_is_not_a_plan_is_refused(path: tuple[str | int, ...], value: Any) 
     if not isinstance(value, bool):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(document, json_schema(), cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize(("schema", "by"), [(1, "an older"), (3, "a newer")])
+def test_a_plan_of_another_schema_is_refused_with_what_to_do(schema: int, by: str) -> None:
+    """Its schema is named, whatever its keys are, and how a new plan is made."""
+    for document in (
+        {"schema": schema, "workload": {"kind": "train"}},
+        json.loads(dumps(shipped())) | {"schema": schema},
+    ):
+        with pytest.raises(InputError, match=f"a plan of schema {schema}, of {by} version") as caught:
+            loads(json.dumps(document))
+        assert "clusterwright plan BLUEPRINT --json" in (caught.value.help or "")
+        assert "clusterwright build BLUEPRINT -o FOLDER" in (caught.value.help or "")
+
+
+def test_every_key_that_moved_is_documented() -> None:
+    """`docs/reference/plan.md` says of each key of schema 1 which record of schema 2 holds it."""
+    rows = [line.split("|") for line in (assets.root() / "docs" / "reference" / "plan.md").read_text().splitlines()]
+    told = {(name.strip(), row[2].strip()) for row in rows if len(row) == 4 for name in row[1].split(",")}
+    with (assets.root() / "tests" / "records" / "moved.csv").open(newline="") as file:
+        moved = {(f"`{row['schema_1']}`", f"`{row['schema_2'].rpartition('.')[0]}`") for row in csv.DictReader(file)}
+    assert len(moved) > 100
+    assert moved <= told
 
 
 @pytest.mark.parametrize("key", ["schema", "options", "findings"])
@@ -128,9 +160,9 @@ def test_another_day_leads_to_other_prices_only() -> None:
     """A fixed day changes prices, not the sizes that are looked at."""
     then = plan_of(assets.root() / "blueprints" / "train-gpt3-175b.yaml", "economics.as_of=2025-01-15")
     assert then.as_of == "2025-01-15"
-    sizes = [[point.nodes for point in option.front] for option in then.options]
-    assert sizes == [[point.nodes for point in option.front] for option in shipped().options]
+    sizes = [[point.nodes for point in option.performance.front] for option in then.options]
+    assert sizes == [[point.nodes for point in option.performance.front] for option in shipped().options]
     old, new = then.option("aws"), shipped().option("aws")
     assert old is not None
     assert new is not None
-    assert old.lines[0].unit_usd != new.lines[0].unit_usd
+    assert old.money.lines[0].unit_usd != new.money.lines[0].unit_usd

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from clusterwright.cli.render.answer import plan_text
-from clusterwright.plan.record import TrainingPlan
 from clusterwright.plan.text.money import USD
+from clusterwright.plan.training.record import TrainingPlan
 
 from .examples import shipped
 
@@ -19,7 +19,7 @@ _AWS = (
 
 def _spread(plan: TrainingPlan) -> float:
     (option, *_) = plan.options
-    return option.calendar_days_high / option.calendar_days_low
+    return option.performance.calendar_days_high / option.performance.calendar_days_low
 
 
 def test_a_measured_framework_narrows_the_band() -> None:
@@ -79,7 +79,9 @@ def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
     assert found, warning.message
     (option,) = plan.options
     lengths = (1 - int(found[1]) / 100, 1 + int(found[2]) / 100)
-    assert option.calendar_days_high / option.calendar_days_low == pytest.approx(lengths[1] / lengths[0], rel=0.03)
+    assert option.performance.calendar_days_high / option.performance.calendar_days_low == pytest.approx(
+        lengths[1] / lengths[0], rel=0.03
+    )
     assert not [finding for finding in shipped().warnings if finding.id == "EVD001"]
 
 

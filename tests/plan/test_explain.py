@@ -11,7 +11,7 @@ from clusterwright.errors import InputError
 from clusterwright.explain.explanation import find, names_of
 from clusterwright.explain.offload import offload_numbers
 from clusterwright.explain.records import Explanation
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.pricing.quoted import QuotedPrice
 from tests.opened import explanations
 
@@ -84,13 +84,16 @@ def test_every_equation_is_made_of_its_printed_inputs(sets: tuple[str, ...], tar
 def test_the_peak_is_a_fact_and_not_derived_from_the_mfu() -> None:
     """The MFU divides by the documented dense peak of the precision, whatever the MFU is."""
     plan = shipped()
-    option = dataclasses.replace(_option("aws"), mfu=0.123)
+    option = _option("aws")
+    option = dataclasses.replace(option, performance=dataclasses.replace(option.performance, mfu=0.123))
     wrong = dataclasses.replace(plan, options=(option, *plan.options[1:]))
     entry = find(explanations(wrong, "aws"), "mfu")
     assert "989" in next(item.value for item in entry.inputs if "peak" in item.name).replace(".", "")
     found, said = calculated(entry.equation[-1])
     assert found == pytest.approx(said, rel=1e-3)
-    assert said == pytest.approx(_option("aws").mfu, abs=5e-5), "the formula is calculated, not the plan's number shown"
+    assert said == pytest.approx(_option("aws").performance.mfu, abs=5e-5), (
+        "the formula is calculated, not the plan's number shown"
+    )
     assert [item.value for item in entry.inputs if item.name == "differs from the plan"] == ["0.1230"]
 
 
@@ -98,9 +101,15 @@ def test_another_fact_is_seen_in_the_explanation() -> None:
     """With half the documented peak the explanations of MFU, layer and days hold that peak and what follows from it."""
     plan = shipped()
     aws = _option("aws")
-    assert aws.compute is not None
+    assert aws.performance.compute is not None
     halved = dataclasses.replace(
-        aws, compute=dataclasses.replace(aws.compute, peak_flop_per_s=aws.compute.peak_flop_per_s / 2)
+        aws,
+        performance=dataclasses.replace(
+            aws.performance,
+            compute=dataclasses.replace(
+                aws.performance.compute, peak_flop_per_s=aws.performance.compute.peak_flop_per_s / 2
+            ),
+        ),
     )
     other = dataclasses.replace(plan, options=(halved, *plan.options[1:]))
     before, after = (find(explanations(entry, "aws"), "mfu") for entry in (plan, other))
@@ -113,7 +122,7 @@ def test_another_fact_is_seen_in_the_explanation() -> None:
 def test_another_price_is_seen_in_the_explanation() -> None:
     """Money counted with twice the price of the dearest part is explained with it, and differs from the plan's."""
     plan, option = shipped(), _option("onprem")
-    dearest = max(option.lines, key=lambda line: line.line.quantity * (line.unit_usd or 0.0))
+    dearest = max(option.money.lines, key=lambda line: line.line.quantity * (line.unit_usd or 0.0))
     assert dearest.unit_usd is not None
     quote = QuotedPrice(
         sku=dearest.line.sku,
@@ -129,7 +138,7 @@ def test_another_price_is_seen_in_the_explanation() -> None:
         file="quotes.csv",
         line=2,
     )
-    dearer = dataclasses.replace(plan, quotes=(quote,))
+    dearer = dataclasses.replace(plan, economics=dataclasses.replace(plan.economics, quotes=(quote,)))
     before, after = (find(explanations(entry, "onprem"), "run_share_usd") for entry in (plan, dearer))
     assert not any(item.name == "differs from the plan" for item in before.inputs)
     assert any(item.name == "differs from the plan" for item in after.inputs)
@@ -140,8 +149,14 @@ def test_a_gpu_hour_and_its_share_are_calculated_from_the_cost_of_the_run() -> N
     """Twice the cost of a run is twice the cost of a GPU-hour in the explanation, whatever the plan holds."""
     plan = shipped()
     aws = _option("aws")
-    assert aws.run_usd is not None
-    doubled = dataclasses.replace(plan, options=(dataclasses.replace(aws, run_usd=2 * aws.run_usd), *plan.options[1:]))
+    assert aws.money.run_usd is not None
+    doubled = dataclasses.replace(
+        plan,
+        options=(
+            dataclasses.replace(aws, money=dataclasses.replace(aws.money, run_usd=2 * aws.money.run_usd)),
+            *plan.options[1:],
+        ),
+    )
     before, after = (find(explanations(entry, "aws"), "usd_per_gpu_hour") for entry in (plan, doubled))
     assert calculated(after.equation[-1])[1] == pytest.approx(2 * calculated(before.equation[-1])[1], abs=2e-4)
     assert any(item.name == "differs from the plan" for item in after.inputs)
@@ -200,46 +215,46 @@ def test_sources_in_the_code_are_where_they_say(sets: tuple[str, ...], target: s
 def test_equations_end_in_the_plans_numbers(target: str) -> None:
     """What the equations come to is what the plan holds."""
     option = _option(target)
-    assert option.compute is not None
-    assert option.compute.total_s == pytest.approx(option.step.compute_s, rel=1e-12)
+    assert option.performance.compute is not None
+    assert option.performance.compute.total_s == pytest.approx(option.performance.step.compute_s, rel=1e-12)
     known = {entry.number: entry for entry in explanations(shipped(), target)}
     expected = {
         "parameters": float(shipped().workload.parameters),
         "flop_per_token": shipped().workload.flop_per_token,
-        "step_time": option.step.total_s,
-        "compute_s": option.step.compute_s,
-        "layer_s": option.compute.layer_s * 1e3,
-        "mfu": option.mfu,
-        "calendar_days": option.calendar_days,
-        "memory": option.memory_bytes_per_gpu.total / 1e9,
-        "memory_by_stage": option.memory_bytes_per_gpu.total / 1e9,
-        "memory_allocated": option.memory_allocated_bytes_per_gpu / 1e9,
-        "memory_reserved": option.memory_reserved_bytes_per_gpu / 1e9,
-        "memory_margin": option.hbm_bytes_per_gpu / option.memory_margin / 1e9,
+        "step_time": option.performance.step.total_s,
+        "compute_s": option.performance.step.compute_s,
+        "layer_s": option.performance.compute.layer_s * 1e3,
+        "mfu": option.performance.mfu,
+        "calendar_days": option.performance.calendar_days,
+        "memory": option.performance.memory_bytes_per_gpu.total / 1e9,
+        "memory_by_stage": option.performance.memory_bytes_per_gpu.total / 1e9,
+        "memory_allocated": option.performance.memory_allocated_bytes_per_gpu / 1e9,
+        "memory_reserved": option.performance.memory_reserved_bytes_per_gpu / 1e9,
+        "memory_margin": option.cluster.hbm_bytes_per_gpu / option.performance.memory_margin / 1e9,
         "optimizer_state": 12.0,
-        "traffic": sum(entry.seconds * entry.times for entry in option.traffic),
-        "goodput": option.goodput,
-        "checkpoint": option.failures.checkpoint_interval_s,
-        "checkpoints_kept": option.storage.checkpoint_bytes_kept / 1e9,
-        "data_loading": option.data.stall_s,
-        "data_read": option.data.read_bytes_per_s / 1e9,
-        "read_bandwidth": option.storage.read_bytes_per_s / 1e9,
-        "startup": option.data.startup_s,
-        "nodes": float(option.gpus),
-        "runs_in_horizon": option.runs_in_horizon,
-        "run_usd" if target != "onprem" else "run_share_usd": option.run_cost_usd,
-        "horizon_usd": option.horizon_usd,
-        "capex_usd": option.capex_usd,
-        "npv_usd": option.npv_usd,
-        "usd_per_gpu_hour": option.usd_per_gpu_hour,
-        "priced_share": option.priced_share,
+        "traffic": sum(entry.seconds * entry.times for entry in option.performance.traffic),
+        "goodput": option.performance.goodput,
+        "checkpoint": option.performance.failures.checkpoint_interval_s,
+        "checkpoints_kept": option.design.storage.checkpoint_bytes_kept / 1e9,
+        "data_loading": option.performance.data.stall_s,
+        "data_read": option.performance.data.read_bytes_per_s / 1e9,
+        "read_bandwidth": option.design.storage.read_bytes_per_s / 1e9,
+        "startup": option.performance.data.startup_s,
+        "nodes": float(option.cluster.gpus),
+        "runs_in_horizon": option.money.runs_in_horizon,
+        "run_usd" if target != "onprem" else "run_share_usd": option.money.run_cost_usd,
+        "horizon_usd": option.money.horizon_usd,
+        "capex_usd": option.money.capex_usd,
+        "npv_usd": option.money.npv_usd,
+        "usd_per_gpu_hour": option.money.usd_per_gpu_hour,
+        "priced_share": option.money.priced_share,
     }
-    if option.facility is not None:
-        expected["storage_boxes"] = float(option.facility.inventory.storage.boxes)
+    if option.design.facility is not None:
+        expected["storage_boxes"] = float(option.design.facility.inventory.storage.boxes)
     for number, value in expected.items():
         assert calculated(known[number].equation[-1])[0] == pytest.approx(value, rel=2e-4, abs=0.06), number
     others = {number for number in known if number.startswith("breakeven")}
-    assert known.keys() - expected.keys() - others == {line.line.sku for line in option.lines}
+    assert known.keys() - expected.keys() - others == {line.line.sku for line in option.money.lines}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -248,13 +263,13 @@ def test_every_stage_is_explained(target: str) -> None:
     option = _option(target)
     entry = find(explanations(shipped(), target), "memory_by_stage")
     stages = [item for item in entry.inputs if item.name.startswith("stage ")]
-    assert len(stages) == option.layout.pp == len(option.memory_by_stage)
-    fullest = max(option.memory_by_stage, key=lambda stage: stage.memory.total)
-    assert fullest.memory == option.memory_bytes_per_gpu
-    assert sum(stage.layers for stage in option.memory_by_stage) == 96
+    assert len(stages) == option.performance.layout.pp == len(option.performance.memory_by_stage)
+    fullest = max(option.performance.memory_by_stage, key=lambda stage: stage.memory.total)
+    assert fullest.memory == option.performance.memory_bytes_per_gpu
+    assert sum(stage.layers for stage in option.performance.memory_by_stage) == 96
     # 1F1B holds p micro-batches on the first stage, interleaved p (1 + (p - 1)/(p v)): Korthikanti et al. 2022, 4.2.3.
-    stage_count, chunks = option.layout.pp, option.layout.vpp
-    beyond = (stage_count - 1) / (stage_count * chunks) if option.layout.schedule == "interleaved" else 0.0
+    stage_count, chunks = option.performance.layout.pp, option.performance.layout.vpp
+    beyond = (stage_count - 1) / (stage_count * chunks) if option.performance.layout.schedule == "interleaved" else 0.0
     in_flight = stage_count * (1 + beyond)
     assert f"{96 // stage_count} layers; {in_flight:.4g} micro-batches in flight" in entry.inputs[0].source
 
@@ -264,9 +279,9 @@ def test_every_price_names_source_and_day(target: str) -> None:
     """A price's explanation covers all lines that it is charged on, and says where it is from and since when."""
     option = _option(target)
     known = {entry.number: entry for entry in explanations(shipped(), target)}
-    for line in option.lines:
+    for line in option.money.lines:
         entry = known[line.line.sku]
-        same = [other for other in option.lines if other.line.sku == line.line.sku]
+        same = [other for other in option.money.lines if other.line.sku == line.line.sku]
         quantity = sum(other.line.quantity for other in same)
         assert line.unit_usd is not None
         assert calculated(entry.equation[-1])[1] == pytest.approx(quantity * line.unit_usd, abs=0.01)
@@ -290,11 +305,11 @@ def test_unknown_price_is_said() -> None:
 def test_rented_run_is_its_lines_for_its_hours() -> None:
     """The cost of a rented run is what its lines cost per hour and month, for the calendar hours."""
     option = _option("aws")
-    hours = option.calendar_days * 24
+    hours = option.performance.calendar_days * 24
     amounts = [
-        (line.usd_per_period or 0) * hours / (1 if line.line.charge == "hourly" else 730) for line in option.lines
+        (line.usd_per_period or 0) * hours / (1 if line.line.charge == "hourly" else 730) for line in option.money.lines
     ]
-    assert option.run_usd == pytest.approx(sum(amounts), rel=1e-9)
+    assert option.money.run_usd == pytest.approx(sum(amounts), rel=1e-9)
 
 
 def test_keys_of_the_plan_find_their_explanation() -> None:
@@ -335,7 +350,7 @@ def test_what_is_offloaded_is_explained(moved: str) -> None:
     """Host memory and the time that offloading adds come to the plan's numbers."""
     plan = shipped(f"workload.memory.offload={moved}", "workload.model=llama-2-7b", "goals={}")
     for option in plan.options:
-        need = option.offload
+        need = option.performance.offload
         assert need is not None
         assert set(need.what) == set(moved.strip("[]").split(", "))
         known = {entry.number: entry for entry in explanations(plan, option.target)}
@@ -343,14 +358,19 @@ def test_what_is_offloaded_is_explained(moved: str) -> None:
         assert found == pytest.approx(said, rel=2e-4)
         assert found == pytest.approx(need.host_bytes_per_node / 1e9, rel=2e-4)
         found, said = calculated(known["offload_time"].equation[-1])
-        assert found == pytest.approx(option.step.offload_s, abs=1e-4)
+        assert found == pytest.approx(option.performance.step.offload_s, abs=1e-4)
         # Derived from what is known of the step, not from the result that is explained.
-        other = dataclasses.replace(option, step=dataclasses.replace(option.step, offload_s=9.0))
+        other = dataclasses.replace(
+            option,
+            performance=dataclasses.replace(
+                option.performance, step=dataclasses.replace(option.performance.step, offload_s=9.0)
+            ),
+        )
         _, time = offload_numbers(plan, other)
         assert time.equation == known["offload_time"].equation
         assert time.inputs == known["offload_time"].inputs
         found, _ = calculated(known["step_time"].equation[-1])
-        assert found == pytest.approx(option.step.total_s, rel=2e-4)
+        assert found == pytest.approx(option.performance.step.total_s, rel=2e-4)
         assert find(tuple(known.values()), "offload", "train").number == "host_memory"
     assumed = {entry.key for entry in plan.parameters}
     assert ("host_update_gb_per_s_per_node" in assumed) is ("optimizer" in moved)

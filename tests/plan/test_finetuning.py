@@ -110,12 +110,16 @@ def test_a_run_takes_its_start_and_its_updates_over_goodput() -> None:
     """Calendar time is start + updates x time of one / goodput; an update has the batch's sequences."""
     option, work = _aws("economics.runs_per_month=4"), _plan("economics.runs_per_month=4").workload
     assert work.tokens == 20_000 * 512 * 2
-    assert option.steps == 313  # 10,000 packed sequences of 2,048 in batches of 32, rounded up
-    seconds = option.start_s + option.steps * option.step_s / option.goodput
-    assert option.calendar_days == pytest.approx(seconds / 86400)
-    assert option.step_s == pytest.approx(32 * 2048 / option.tokens_per_s.value)
-    assert option.calendar_days_low < option.calendar_days < option.calendar_days_high
-    layout = option.layout
+    assert option.performance.steps == 313  # 10,000 packed sequences of 2,048 in batches of 32, rounded up
+    seconds = (
+        option.performance.start_s + option.performance.steps * option.performance.step_s / option.performance.goodput
+    )
+    assert option.performance.calendar_days == pytest.approx(seconds / 86400)
+    assert option.performance.step_s == pytest.approx(32 * 2048 / option.performance.tokens_per_s.value)
+    assert (
+        option.performance.calendar_days_low < option.performance.calendar_days < option.performance.calendar_days_high
+    )
+    layout = option.performance.layout
     assert layout.micro_batch * layout.data * layout.accumulation == 32
 
 
@@ -136,10 +140,15 @@ def test_whole_nodes_are_paid_for_and_it_is_said() -> None:
     """One accelerator of eight does the work, eight are billed, and a warning says which are idle."""
     plan = _plan("workload.parallelism.gpus=1", "targets.aws.max_nodes=1")
     option = _aws("workload.parallelism.gpus=1", "targets.aws.max_nodes=1")
-    assert (option.layout.gpus, option.idle_gpus, option.gpus, option.nodes) == (1, 7, 8, 1)
-    assert option.run_usd is not None
-    assert option.usd_per_gpu_hour is not None
-    assert option.run_usd > option.usd_per_gpu_hour * 8 * option.calendar_days * 24 * 0.99
+    assert (
+        option.performance.layout.gpus,
+        option.performance.idle_gpus,
+        option.cluster.gpus,
+        option.cluster.nodes,
+    ) == (1, 7, 8, 1)
+    assert option.money.run_usd is not None
+    assert option.money.usd_per_gpu_hour is not None
+    assert option.money.run_usd > option.money.usd_per_gpu_hour * 8 * option.performance.calendar_days * 24 * 0.99
     assert "FTN021" in {warning.id for warning in plan.warnings}
 
 
@@ -310,8 +319,8 @@ def test_names_are_those_of_the_engine() -> None:
 def test_runs_a_month_are_runs_of_the_horizon() -> None:
     """Four runs a month are 144 in 36 months, and a month costs what they do."""
     monthly = _plan("economics.runs_per_month=4")
-    assert monthly.options[0].runs_in_horizon == pytest.approx(144)
-    assert monthly.options[0].month_usd == pytest.approx((monthly.options[0].horizon_usd or 0) / 36)
+    assert monthly.options[0].money.runs_in_horizon == pytest.approx(144)
+    assert monthly.options[0].money.month_usd == pytest.approx((monthly.options[0].money.horizon_usd or 0) / 36)
     with pytest.raises(BlueprintError, match="both give the work"):
         _resolved("economics.runs_per_month=4", "economics.runs=144")
 
@@ -355,4 +364,4 @@ def test_shipped_blueprints_meet_their_goals(name: str) -> None:
     assert isinstance(resolved, Resolved), resolved
     plan = decide(blueprint, resolved, _facts())
     assert not plan.findings
-    assert all(option.meets_goal for option in plan.options)
+    assert all(option.performance.meets_goal for option in plan.options)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,12 +15,13 @@ from clusterwright.explain.breakeven import _explanation
 from clusterwright.explain.data import _waiting
 from clusterwright.explain.explanation import _demand, storage_numbers
 from clusterwright.explain.sizing import _compute, _stage_words
+from clusterwright.facility.bill import Bill
 from clusterwright.facility.checklist import power
 from clusterwright.finance import carbon, charge_streams, taxed
 from clusterwright.plan import work
 from clusterwright.plan.alternatives import answer_basis, offers
 from clusterwright.plan.alternatives.hybrids import financings
-from clusterwright.plan.alternatives.ranking import _alternative
+from clusterwright.plan.alternatives.ranking import _counted, _of_mix
 from clusterwright.plan.candidates import capacities, cloud_limits, consider
 from clusterwright.plan.decide import _over_budget
 from clusterwright.plan.owned import design as owned_design
@@ -35,13 +35,14 @@ from clusterwright.sizing.training.practice import LEAN, STANDARD
 from clusterwright.sweep import costs, space
 from clusterwright.tco.chance.distributions import UncertainInput
 from clusterwright.tco.chance.uncertainty import OwnBand, _of_user
-from clusterwright.tco.terms.records import Parameter
+from clusterwright.tco.finance_terms import FinanceTerms
+from clusterwright.tco.formulas.payments import Financing
+from clusterwright.tco.terms.records import Candidate, Parameter
+from tests.stand_ins import stand_in
 from tests.tco.examples import bare
 
-
-def stand_in(**values: object) -> Any:  # noqa: ANN401 - in place of any record
-    """Return a record of the attributes alone that a function reads."""
-    return SimpleNamespace(**values)
+_NODE = stand_in(id="i", gpus=8, accelerator=stand_in(id="h100"))
+_ASKED = stand_in(economics=stand_in(reference_target="aws", runs=None))
 
 
 def test_the_word_for_a_size_is_slice_on_tpus_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,27 +72,34 @@ def test_the_block_that_covers_the_nodes_is_the_next_larger_one() -> None:
 def test_a_band_of_days_is_that_of_the_size() -> None:
     """Both ends are the days times the factors of the run's time."""
     size = stand_in(
-        reason="", set_values=(), run_time_low=0.9, run_time_high=1.2, goodput=0.5, instance="i", accelerator="a"
+        reason="",
+        set_values=(),
+        band=(0.9, 1.2),
+        goodput=0.5,
+        kept_goodput=None,
+        spot_goodput=None,
+        sized=stand_in(point=stand_in(node=_NODE)),
     )
-    assert offers._offer(size, stand_in(calendar_days=10.0, term=None)).band == pytest.approx((9.0, 12.0))
+    candidate = Candidate(key="k", target="t", bill=Bill(target="t", lines=()), nodes=1, gpus=8, calendar_days=10.0)
+    time = offers._offer(size, candidate).performance
+    assert (time.calendar_days_low, time.calendar_days_high) == pytest.approx((9.0, 12.0))
 
 
 def test_no_other_provider_is_priced_where_none_is_wanted() -> None:
     """`tco.other_providers: none` asks nothing of the prices."""
-    plan = stand_in(tco=stand_in(other_providers="none"))
-    assert not list(offers._price_only(plan, [], stand_in(), stand_in()))
+    asked = stand_in(section=stand_in(other_providers="none"))
+    assert not list(offers._price_only([], asked))
 
 
 def test_providers_that_nobody_named_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them is no choice of one; a list is."""
     monkeypatch.setattr(offers, "_products", lambda *_: {"lambda": stand_in(sku="sku", accelerator="h100")})
-    monkeypatch.setattr(offers, "_had", lambda *_: True)
     monkeypatch.setattr(offers, "_elsewhere", lambda *_, asked: asked)
     book = stand_in(in_force=lambda requests, _: [stand_in(point=stand_in(unit="hour"))] * len(requests))
-    sizes = [stand_in(accelerator="h100", owned=False, gpus_per_node=8)]
-    for wanted, asked in (("all", False), (("lambda",), True)):
-        plan = stand_in(tco=stand_in(other_providers=wanted))
-        assert set(offers._price_only(plan, sizes, book, stand_in())) == {asked}
+    sizes = [stand_in(owned=False, spot_goodput=0.9, sized=stand_in(point=stand_in(node=_NODE)))]
+    for wanted, is_asked in (("all", False), (("lambda",), True)):
+        asked = stand_in(section=stand_in(other_providers=wanted), book=book, day=stand_in())
+        assert set(offers._price_only(sizes, asked)) == {is_asked}
 
 
 @pytest.mark.parametrize(
@@ -104,39 +112,33 @@ def test_a_provider_is_an_answer_where_it_is_named_and_assured(
     ranked: bool,
 ) -> None:
     """Of providers with prices of GPUs alone, one that was asked for is ranked, and on spot none is."""
-    monkeypatch.setattr(
-        offers,
-        "_candidate",
-        lambda *_: offers.Candidate(
-            key="k", target="t", bill=offers.Bill(target="t", lines=()), nodes=1, gpus=8, calendar_days=10.0, term=term
-        ),
+    candidate = Candidate(
+        key="k", target="t", bill=Bill(target="t", lines=()), nodes=1, gpus=8, calendar_days=10.0, term=term
     )
+    monkeypatch.setattr(offers, "_candidate", lambda *_: candidate)
     monkeypatch.setattr(offers, "_goodput", lambda *_: 0.9)
     near = stand_in(
-        gpus=8,
+        sized=stand_in(candidate=candidate, point=stand_in(node=_NODE)),
         target="aws",
         owned=False,
-        instance="i",
-        accelerator="a",
         reason="",
         set_values=(),
-        goodput=0.9,
-        run_time_low=1.0,
-        run_time_high=1.0,
+        band=(1.0, 1.0),
     )
     product = stand_in(gpus=8, sku="lambda/gpu", item="H100", provider="lambda")
-    offer = offers._elsewhere(near, product, f"lambda/{term}", term, "gpu_hour", asked=asked)
-    assert offer.candidate.competes == ranked
-    assert bool(offer.reason) != ranked
+    way = offers._elsewhere(near, product, f"lambda/{term}", term, "gpu_hour", asked=asked)
+    assert way.candidate is not None
+    assert way.candidate.competes == ranked
+    assert bool(way.reason) != ranked
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_band_of_cash_is_that_of_cash(shared: bool) -> None:
-    """A share of what is bought has no cash, and an unknown band of days stays unknown."""
+    """A share of what is bought has no cash, and the band of days stays that of the way."""
     names = "target term owned mixed nodes gpus calendar_days run_cash_usd run_share_usd horizon_usd horizon_usd_low"
     names += " horizon_usd_high npv_usd npv_usd_low npv_usd_high capex_usd usd_per_gpu_hour priced_share"
     cost = stand_in(
-        **dict.fromkeys(names.split()),
+        **dict.fromkeys(names.split()) | {"npv_usd": 2.0},
         key="k",
         horizon_priced_share=None,
         competes=True,
@@ -144,12 +146,9 @@ def test_the_band_of_cash_is_that_of_cash(shared: bool) -> None:
         run_usd_low=1.0,
         run_usd_high=3.0,
     )
-    offer = stand_in(band=None, instance="i", accelerator="a", reason="", note="", set_values=())
-    for given in (offer, None):
-        plan = stand_in(option=lambda _: None, economics=stand_in(reference_target="aws"))
-        way = _alternative(plan, cost, given, stand_in())
-        assert (way.run_usd_low, way.run_usd_high) == ((None, None) if shared else (1.0, 3.0))
-        assert (way.calendar_days_low, way.calendar_days_high) == (None, None)
+    way = _counted(_of_mix(stand_in(key="k", target="hybrid", nodes=1, gpus=8)), cost, stand_in(), (), _ASKED)
+    assert (way.money.run_usd_low, way.money.run_usd_high) == ((None, None) if shared else (1.0, 3.0))
+    assert (way.performance.calendar_days_low, way.performance.calendar_days_high) == (None, None)
 
 
 def test_the_cheapest_way_is_held_against_the_budget() -> None:
@@ -245,10 +244,9 @@ def test_hours_of_an_owned_cluster_are_months_times_hours() -> None:
 def test_runs_that_are_given_make_the_utilisation() -> None:
     """10 runs of 10 days in 36 months of 730 h are 9.13 %; without, the utilisation is that of the blueprint."""
     given = bare(runs=10.0, horizon_months=36, utilisation=0.5)
-    reference = stand_in(calendar_days=10.0)
+    reference = stand_in(calendar_days=10.0, target="aws")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "reference", lambda _: reference)
-        patch.setattr(work, "growth_factor", lambda _: 1.0)
         assert work.with_reference(given, []).utilisation == pytest.approx(2400 / (36 * given.hours_per_month))
         without = bare(horizon_months=36, utilisation=0.5)
         assert work.with_reference(without, []).utilisation == 0.5
@@ -402,7 +400,7 @@ def test_categories_come_in_the_order_of_their_dollars(monkeypatch: pytest.Monke
         monkeypatch.setattr(differences, name, lambda _: {})
     monkeypatch.setattr(differences, "_prices", lambda _: {})
     monkeypatch.setattr(differences, "_common", lambda *given: given)
-    monkeypatch.setattr(differences, "_compared", lambda _: ())
+    monkeypatch.setattr(differences, "_figures", lambda _: ())
     monkeypatch.setattr(differences, "_categories", lambda side: sides[side])
     before: Any = "before"
     after: Any = "after"
@@ -430,23 +428,21 @@ def test_a_list_price_is_one_of_the_same_unit() -> None:
         assert charge_streams._list_prices([line], money) == found
 
 
-def test_a_loan_goes_before_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With either the comparison after tax is that of the one that is asked for."""
+def test_a_loan_or_a_lease_is_the_one_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With either the comparison after tax is that of it; without, there is none."""
     monkeypatch.setattr(taxed, "with_loan", lambda *_, **given: ("loan", given["months"]))
     monkeypatch.setattr(taxed, "with_lease", lambda *_, **given: ("lease", given["kind"]))
-    loan, lease = (
-        stand_in(share=1.0, rate=0.05, term=12 * 730 * 3600.0),
-        stand_in(kind="capital", rate=0.05, residual=0),
-    )
+    loan = Financing(kind="loan", rate_per_year=0.05, months=12)
+    lease = Financing(kind="finance_lease", rate_per_year=0.05)
     mine = stand_in(key="k", npv_after_tax_usd=1.0)
-    for one, other, found in ((loan, None, ("loan", 12)), (None, lease, ("lease", "capital")), (None, None, None)):
-        assert taxed._financed(stand_in(loan=one, lease=other, tax_rate=0.2), stand_in(), mine) == found
+    for financing, found in ((loan, ("loan", 12)), (lease, ("lease", "finance")), (None, None)):
+        assert taxed._financed(FinanceTerms(financing=financing), stand_in(), mine) == found
 
 
 def test_emissions_by_place_take_power_and_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """KWh times grams; unknown where either is."""
     monkeypatch.setattr(carbon, "_embodied", lambda *_: (None, ""))
-    plan = stand_in(tco=stand_in(carbon=stand_in(market_grams_per_kwh={})), workload=stand_in(unit_tokens=None))
+    plan = stand_in(finance=FinanceTerms(), workload=stand_in(unit_tokens=None))
     for kwh, grams, kilograms in ((1000.0, 400.0, 400.0), (None, 400.0, None), (1000.0, None, None)):
         monkeypatch.setattr(carbon, "_intensity", lambda *_, grams=grams: (grams, "source"))
         cost = stand_in(owned=True, key="onprem", runs_in_horizon=2.0)

@@ -18,19 +18,19 @@ def _owned(plan: Plan) -> Option:
 def test_a_hall_that_is_large_enough(places: int) -> None:
     """The plan meets the goal and stands within the places that there are: 40 days take 36 nodes, in 12 racks."""
     option = _owned(plan_of(SHIPPED, *ONLY, "goals.finish_within=40 days", f"site.hall.racks={places}"))
-    assert option.facility is not None
-    assert option.meets_goal
-    assert option.facility.racks <= places
-    assert option.facility.findings == ()
+    assert option.design.facility is not None
+    assert option.performance.meets_goal
+    assert option.design.facility.racks <= places
+    assert option.design.facility.findings == ()
 
 
 def test_a_hall_that_is_too_small_for_the_goal() -> None:
     """The fastest cluster that the hall holds is shown with what is missed, and the key that limits it."""
     plan = plan_of(SHIPPED, *ONLY, "site.hall.rows=1", "site.hall.racks_per_row=6")
     option = _owned(plan)
-    assert option.facility is not None
-    assert not option.meets_goal
-    assert option.facility.racks <= 6
+    assert option.design.facility is not None
+    assert not option.performance.meets_goal
+    assert option.design.facility.racks <= 6
     assert [finding.id for finding in plan.findings] == ["GOAL001"]
     assert "site.hall.racks" in plan.findings[0].help
 
@@ -66,13 +66,13 @@ def test_the_choice_takes_what_fits() -> None:
     """Of several systems the one whose racks the hall holds is taken: B200 needs fewer of them than A100."""
     systems = "targets={onprem: {allowed_systems: [dgx-a100-640gb, dgx-b200]}}"
     option = _owned(plan_of(SHIPPED, systems, "site.hall.racks=16", "site.rack_power=60 kW", "site.rack_height=52 U"))
-    assert option.facility is not None
-    assert option.facility.system == "dgx-b200"
-    assert option.facility.racks <= 16
+    assert option.design.facility is not None
+    assert option.design.facility.system == "dgx-b200"
+    assert option.design.facility.racks <= 16
 
 
 def test_air_cooled_servers_gain_nothing_from_cold_plates() -> None:
     """A rack of DGX H100 in a hall with cold plates is still cooled by air."""
     option = _owned(plan_of(SHIPPED, *ONLY, "site.cooling=direct-to-chip", "site.rack_power=90 kW"))
-    assert option.facility is not None
-    assert option.facility.site.cooling_limit_w == 57.2e3
+    assert option.design.facility is not None
+    assert option.design.facility.site.cooling_limit_w == 57.2e3

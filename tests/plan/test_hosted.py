@@ -46,7 +46,7 @@ def test_a_month_costs_its_tokens_at_the_prices_of_the_day() -> None:
     """Groq's gpt-oss-120b: half of the input is cached at 0.075 USD, the rest 0.15, output 0.60 USD a million."""
     plan = _plan("targets.api={model: gpt-oss-120b}")
     option, groq = plan.options[0], _of(plan, "Groq")
-    inputs, outputs = option.input_tokens_per_month / 1e6, option.output_tokens_per_month / 1e6
+    inputs, outputs = option.performance.input_tokens_per_month / 1e6, option.performance.output_tokens_per_month / 1e6
     assert groq.usd_per_month == pytest.approx(inputs * (0.5 * 0.15 + 0.5 * 0.075) + outputs * 0.6)
     assert groq.blended_usd_per_million == pytest.approx(groq.usd_per_month / (inputs + outputs))
     assert [offer.usd_per_month for offer in plan.hosted] == sorted(offer.usd_per_month for offer in plan.hosted)
@@ -83,8 +83,8 @@ def test_a_managed_endpoint_costs_its_ratio_to_the_bare_instance() -> None:
     assert offer.over_instance == pytest.approx(113.068 / 98.32)
     assert offer.seen_on == ("p5.48xlarge",)
     assert offer.usd_per_node_hour == pytest.approx(55.04 * 113.068 / 98.32)
-    assert offer.usd_per_month == pytest.approx(offer.usd_per_node_hour * option.nodes * 730.0)
-    tokens = option.input_tokens_per_month + option.output_tokens_per_month
+    assert offer.usd_per_month == pytest.approx(offer.usd_per_node_hour * option.cluster.nodes * 730.0)
+    tokens = option.performance.input_tokens_per_month + option.performance.output_tokens_per_month
     assert offer.blended_usd_per_million == pytest.approx(offer.usd_per_month / tokens * 1e6)
 
 
@@ -139,15 +139,22 @@ def test_owning_wins_from_where_its_nodes_cost_what_the_tokens_do() -> None:
     """At the breakeven the nodes cost as much a day as the tokens; a model dearer by half is beaten earlier."""
     plan = _plan("targets.api={}")
     option = plan.options[0]
-    assert option.run_usd is not None
-    node_day = option.run_usd / option.nodes / option.calendar_days
+    assert option.money.run_usd is not None
+    node_day = option.money.run_usd / option.cluster.nodes / option.performance.calendar_days
     found = {offer.provider: offer.own_wins_from_tokens_per_day for offer in plan.hosted}
     for offer in plan.hosted:
         wins = offer.own_wins_from_tokens_per_day
         if wins is not None:
             nodes = wins * offer.blended_usd_per_million / 1e6 / node_day
             assert nodes == pytest.approx(round(nodes), rel=1e-9)
-            per_node = option.replicas * option.capacity_requests_per_s * 1800 * 86400 / 1.6 / (option.nodes - 1)
+            per_node = (
+                option.performance.replicas
+                * option.performance.capacity_requests_per_s
+                * 1800
+                * 86400
+                / 1.6
+                / (option.cluster.nodes - 1)
+            )
             assert wins <= nodes * per_node
     assert found["Lambda"] is None
     dear = found["Azure AI Foundry"]
@@ -175,7 +182,7 @@ def test_batches_cost_their_own_price() -> None:
     """With all requests in batches Llama 4 Scout on Bedrock costs 0.085 in and 0.33 USD out a million."""
     plan = _plan("targets.api={model: llama-4-scout, batch_share: 1.0}")
     option, bedrock = plan.options[0], _of(plan, "AWS Bedrock")
-    usd = (option.input_tokens_per_month * 0.085 + option.output_tokens_per_month * 0.33) / 1e6
+    usd = (option.performance.input_tokens_per_month * 0.085 + option.performance.output_tokens_per_month * 0.33) / 1e6
     assert bedrock.usd_per_month == pytest.approx(usd)
 
 

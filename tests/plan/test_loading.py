@@ -10,7 +10,7 @@ from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import find
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from tests.opened import explanations
 
 BLUEPRINT = """\
@@ -59,10 +59,16 @@ def only(plan: TrainingPlan) -> TrainingOption:
 def test_text_waits_for_nothing(planned) -> None:  # noqa: ANN001
     """Without a section `data` the plan tells what is read, and no time is lost."""
     option = only(planned())
-    assert option.step.data_loading_s == option.data.stall_s == option.data.startup_s == option.data.restart_s == 0
-    assert option.data.bytes_per_token == 2
-    assert option.data.read_bytes_per_s == pytest.approx(512 * 2048 * 2 / option.step.total_s)
-    assert option.storage.dataset_bytes == 400e9
+    assert (
+        option.performance.step.data_loading_s
+        == option.performance.data.stall_s
+        == option.performance.data.startup_s
+        == option.performance.data.restart_s
+        == 0
+    )
+    assert option.performance.data.bytes_per_token == 2
+    assert option.performance.data.read_bytes_per_s == pytest.approx(512 * 2048 * 2 / option.performance.step.total_s)
+    assert option.design.storage.dataset_bytes == 400e9
 
 
 #: What the advice says, and the key that follows it.
@@ -114,7 +120,7 @@ def test_the_advice_of_waiting_ends_it(planned, more: str, advised: tuple[str, .
     assert tuple(value.partition("=")[0] for value in values) == advised
     fed = planned(more, values=values)
     assert not fed.findings
-    assert only(fed).data.stall_s <= 0.01 * only(fed).step.total_s
+    assert only(fed).performance.data.stall_s <= 0.01 * only(fed).performance.step.total_s
     if "data.staging" in finding.help:
         kept = tuple(value for value in values if not value.startswith("storage."))
         # Few nodes are mostly interrupted before they have copied their part again: such a size takes ages.
@@ -128,8 +134,8 @@ def test_pictures_wait_for_the_processes(planned) -> None:  # noqa: ANN001
     assert "training waits for data" in finding.message
     assert finding.path == ("data",)
     option = only(waiting)
-    assert option.step.data_loading_s == option.data.stall_s > 0
-    assert any("waiting for data" in words for words in option.limited_by)
+    assert option.performance.step.data_loading_s == option.performance.data.stall_s > 0
+    assert any("waiting for data" in words for words in option.performance.limited_by)
 
 
 def test_without_prefetching_the_finding_says_so(planned) -> None:  # noqa: ANN001
@@ -140,7 +146,7 @@ def test_without_prefetching_the_finding_says_so(planned) -> None:  # noqa: ANN0
     assert finding.path == ("data", "workers")
     assert "set data.workers to" in finding.help
     option = only(plan)
-    assert option.data.stall_s == pytest.approx(512 / option.layout.dp, rel=0.05)
+    assert option.performance.data.stall_s == pytest.approx(512 / option.performance.layout.dp, rel=0.05)
 
 
 def test_slow_shared_storage_is_named_with_the_bandwidth_that_would_do(planned) -> None:  # noqa: ANN001
@@ -152,40 +158,40 @@ def test_slow_shared_storage_is_named_with_the_bandwidth_that_would_do(planned) 
     asked = re.search(r"storage.read_bandwidth to ([\d.]+ [MG]B/s)", finding.help)
     assert asked is not None
     option = only(plan)
-    assert option.data.limited_by == "storage"
-    assert option.storage.read_bytes_per_s == 100e6
-    assert option.data.restart_s > 0
-    nodes = f"targets.aws.max_nodes={option.nodes}"
+    assert option.performance.data.limited_by == "storage"
+    assert option.design.storage.read_bytes_per_s == 100e6
+    assert option.performance.data.restart_s > 0
+    nodes = f"targets.aws.max_nodes={option.cluster.nodes}"
     # The bandwidth is that of the layout: one that computes faster asks for more.
-    layout = option.layout
+    layout = option.performance.layout
     kept = (
         f"workload.parallelism={{tensor: {layout.tp}, pipeline: {layout.pp}, micro_batch: {layout.micro_batch}, "
         f"recompute: {layout.recompute}}}"
     )
     faster = planned(PICTURES + "  workers: 24\n", values=(f"storage.read_bandwidth={asked[1]}", nodes, kept))
     # What shards the optimizer may differ: times are within what makes layouts alike.
-    assert replace(only(faster).layout, zero_stage=layout.zero_stage) == layout
-    assert only(faster).step.total_s < option.step.total_s
-    assert only(faster).data.stall_s <= 0.01 * only(faster).step.total_s
+    assert replace(only(faster).performance.layout, zero_stage=layout.zero_stage) == layout
+    assert only(faster).performance.step.total_s < option.performance.step.total_s
+    assert only(faster).performance.data.stall_s <= 0.01 * only(faster).performance.step.total_s
     staged = only(planned(PICTURES + "  workers: 24\n  staging: nvme\n" + slow, values=(nodes,)))
-    assert staged.data.stall_s == 0
-    assert staged.data.startup_s >= staged.storage.dataset_bytes / 100e6 * (1 - 1e-9)
-    assert staged.calendar_days > staged.data.startup_s / 86400
+    assert staged.performance.data.stall_s == 0
+    assert staged.performance.data.startup_s >= staged.design.storage.dataset_bytes / 100e6 * (1 - 1e-9)
+    assert staged.performance.calendar_days > staged.performance.data.startup_s / 86400
 
 
 def test_a_faster_file_system_is_sized_for_data_that_asks_for_it(planned) -> None:  # noqa: ANN001
     """Samples of 200 MB need more than restarts do: shared storage is sized for them, and with staging is not."""
     heavy = "data:\n  bytes_per_sample: 200 MB\n  worker_bandwidth: 10 GB/s\n  workers: 24\n"
     streamed = only(planned(heavy))
-    need = streamed.storage
+    need = streamed.design.storage
     assert need.read_bytes_per_s == need.data_read_bytes_per_s > need.restart_read_bytes_per_s
-    assert need.data_read_bytes_per_s >= streamed.data.read_bytes_per_s
-    assert streamed.file_system is not None
-    assert streamed.file_system.bytes_per_s >= need.read_bytes_per_s
+    assert need.data_read_bytes_per_s >= streamed.performance.data.read_bytes_per_s
+    assert streamed.design.file_system is not None
+    assert streamed.design.file_system.bytes_per_s >= need.read_bytes_per_s
     staged = only(planned(heavy + "  staging: nvme\n"))
-    assert staged.storage.read_bytes_per_s == staged.storage.restart_read_bytes_per_s
-    assert staged.file_system is not None
-    assert staged.file_system.bytes_per_s < streamed.file_system.bytes_per_s
+    assert staged.design.storage.read_bytes_per_s == staged.design.storage.restart_read_bytes_per_s
+    assert staged.design.file_system is not None
+    assert staged.design.file_system.bytes_per_s < streamed.design.file_system.bytes_per_s
 
 
 def test_what_a_node_reads_is_a_limit_where_it_is_known(planned) -> None:  # noqa: ANN001
@@ -193,10 +199,10 @@ def test_what_a_node_reads_is_a_limit_where_it_is_known(planned) -> None:  # noq
     heavy = "data:\n  bytes_per_sample: 2 GB\n  worker_bandwidth: 1 TB/s\n  workers: 8\n"
     plan = planned(heavy, target="azure")
     (finding,) = (entry for entry in plan.findings if entry.id == "DAT001")
-    assert only(plan).data.limited_by == "node"
+    assert only(plan).performance.data.limited_by == "node"
     assert "give each node" in finding.help
-    assert only(plan).data.node_s is not None
-    assert only(planned(heavy)).data.node_s is None
+    assert only(plan).performance.data.node_s is not None
+    assert only(planned(heavy)).performance.data.node_s is None
 
 
 def test_staging_where_drives_are_unknown_asks_for_their_size(planned) -> None:  # noqa: ANN001
@@ -206,8 +212,8 @@ def test_staging_where_drives_are_unknown_asks_for_their_size(planned) -> None: 
     assert caught.value.exit_code == 3
     assert "data.local_nvme" in caught.value.render()
     told = only(planned("data:\n  staging: nvme\n  local_nvme: 30 TB\n", target="onprem"))
-    assert told.data.staged
-    assert told.data.node_s is None
+    assert told.performance.data.staged
+    assert told.performance.data.node_s is None
 
 
 def test_drives_that_are_too_small_are_a_finding(planned) -> None:  # noqa: ANN001
@@ -258,12 +264,12 @@ def test_every_number_is_explained_and_survives_the_file(planned, more: str) -> 
     option = only(plan)
     known = explanations(plan, "aws")
     values = {
-        "data_loading": option.data.stall_s,
-        "data_read": option.data.read_bytes_per_s / 1e9,
-        "read_bandwidth": option.storage.read_bytes_per_s / 1e9,
-        "startup": option.data.startup_s,
-        "step_time": option.step.total_s,
-        "calendar_days": option.calendar_days,
+        "data_loading": option.performance.data.stall_s,
+        "data_read": option.performance.data.read_bytes_per_s / 1e9,
+        "read_bandwidth": option.design.storage.read_bytes_per_s / 1e9,
+        "startup": option.performance.data.startup_s,
+        "step_time": option.performance.step.total_s,
+        "calendar_days": option.performance.calendar_days,
     }
     for number, value in values.items():
         left, right = calculated(find(known, number).equation[-1])

@@ -50,18 +50,26 @@ def test_every_output_says_so() -> None:
     lines = near_miss_lines(plan)
     goal_days = plan.goals.finish_within_days
     assert goal_days is not None
-    said = {way.key: option for way in main_ways(plan) if (option := plan.planned(way.key)) and option.near_misses}
+    said = {
+        way.key: option
+        for way in main_ways(plan)
+        if (option := plan.planned(way.key)) and option.performance.near_misses
+    }
     assert len(lines) == len(said) > 0
     for line, (key, option) in zip(lines, said.items(), strict=True):
-        assert line.startswith(f"{term_text(key)}: {option.nodes} nodes chosen, {option.near_misses[0].nodes} miss by")
+        assert line.startswith(
+            f"{term_text(key)}: {option.cluster.nodes} nodes chosen, {option.performance.near_misses[0].nodes} miss by"
+        )
         way = plan.alternative(key)
         assert way is not None
-        assert way.nodes == option.nodes
-        for miss in option.near_misses:
-            assert miss.nodes < option.nodes
+        assert way.cluster.nodes == option.cluster.nodes
+        for miss in option.performance.near_misses:
+            assert miss.nodes < option.cluster.nodes
             assert miss.late_days == pytest.approx(miss.calendar_days_high - goal_days)
             assert f"{miss.nodes} miss by" in line
     for text in (plan_text(plan, SHIPPED, details=True, money=USD), readme(plan, USD)):
         assert all(" ".join(line.split()) in " ".join(text.split()) for line in lines)
     again = loads(dumps(plan))
-    assert [option.near_misses for option in again.options] == [option.near_misses for option in plan.options]
+    assert [option.performance.near_misses for option in again.options] == [
+        option.performance.near_misses for option in plan.options
+    ]

@@ -1,40 +1,38 @@
 """Every way to do a plan's work: terms, contracts, spot, priced providers, other hardware, mixes."""
 
-import dataclasses
 import datetime as dt
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtras, Hybrid
-from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.errors import InputError
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.finance.words import price_note
-from clusterwright.plan.alternatives.contracted import Offer
-from clusterwright.plan.alternatives.offers import offers
-from clusterwright.plan.alternatives.recount import economics_of_plan
-from clusterwright.plan.record import Plan
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
 from clusterwright.tco.ledger.engine import Ledger
-from clusterwright.tco.terms.records import CandidateCost
+from clusterwright.tco.terms.records import Candidate, CandidateCost
 from tests.commitments import only_commitments
+from tests.plan.examples import shipped
 from tests.pricing.quotes import quote, read
+from tests.terms import recounted
 
 
-def _with(plan: Plan, **changes: object) -> Plan:
-    return dataclasses.replace(plan, tco=plan.tco.model_copy(update=changes))
+def _ways(plan: Plan) -> dict[str, Alternative]:
+    return {way.key: way for way in plan.alternatives}
 
 
-def _offers(plan: Plan) -> dict[str, Offer]:
-    return {offer.candidate.key: offer for offer in offers(plan, PriceBook.open())}
+def _candidate(way: Alternative) -> Candidate:
+    assert way.candidate is not None
+    return way.candidate
 
 
-def _found(plan: Plan, **changes: object) -> Finances:
-    return finances(_with(plan, **changes), PriceBook.open(), draws=5, seed=1, everything=True)
+def _found(plan: Plan) -> Finances:
+    return finances(plan, PriceBook.open(), draws=5, seed=1, everything=True)
 
 
 def _cost(found: Finances, key: str) -> CandidateCost:
@@ -45,12 +43,15 @@ def test_spot_takes_longer_by_its_lost_work(shipped_plan: Plan) -> None:
     """Days on spot nodes are those on kept ones times the ratio of their goodputs; so is what a run costs an hour."""
     option = shipped_plan.option("azure")
     assert option is not None
-    assert option.spot_goodput is not None
-    assert option.kept_goodput == pytest.approx(option.goodput, rel=1e-12)
-    assert option.spot_goodput < option.goodput
-    found = _offers(shipped_plan)["azure/spot"]
-    assert found.candidate.calendar_days == pytest.approx(option.calendar_days * option.goodput / option.spot_goodput)
-    assert not found.candidate.competes
+    assert option.performance.spot_goodput is not None
+    assert option.performance.kept_goodput == pytest.approx(option.performance.goodput, rel=1e-12)
+    assert option.performance.spot_goodput < option.performance.goodput
+    found = _ways(shipped_plan)["azure/spot"]
+    assert found.performance.calendar_days == pytest.approx(
+        option.performance.calendar_days * option.performance.goodput / option.performance.spot_goodput
+    )
+    assert not _candidate(found).competes
+    assert not found.ranked
     assert "taken back" in found.note
 
 
@@ -58,18 +59,18 @@ def test_priced_providers_do_the_same_work(shipped_plan: Plan) -> None:
     """A provider without a stack has the GPUs and days of the nearest cloud, and a bill of GPUs alone."""
     aws = shipped_plan.option("aws")
     assert aws is not None
-    found = _offers(shipped_plan)
-    lambda_ = found["lambda/on_demand"].candidate
-    assert (lambda_.gpus, lambda_.calendar_days) == (aws.gpus, aws.calendar_days)
+    found = _ways(shipped_plan)
+    lambda_ = _candidate(found["lambda/on_demand"])
+    assert (lambda_.gpus, lambda_.calendar_days) == (aws.cluster.gpus, aws.performance.calendar_days)
     (line,) = lambda_.bill.lines
-    assert line.quantity * 8 == aws.gpus
-    assert found["oci/on_demand"].candidate.bill.lines[0].quantity == aws.gpus
+    assert line.quantity * 8 == aws.cluster.gpus
+    assert _candidate(found["oci/on_demand"]).bill.lines[0].quantity == aws.cluster.gpus
     assert not lambda_.competes
     assert "no storage" in found["lambda/on_demand"].note
-    asked = _offers(_with(shipped_plan, other_providers=["lambda"]))
-    assert asked["lambda/on_demand"].candidate.competes
+    asked = _ways(shipped("tco.other_providers=[lambda]"))
+    assert asked["lambda/on_demand"].ranked
     assert "oci/on_demand" not in asked
-    assert not any(key.startswith("lambda") for key in _offers(_with(shipped_plan, other_providers="none")))
+    assert not any(key.startswith("lambda") for key in _ways(shipped("tco.other_providers=none")))
 
 
 def test_what_nobody_asked_for_moves_no_other_figure(shipped_plan: Plan) -> None:
@@ -87,18 +88,16 @@ def test_what_nobody_asked_for_moves_no_other_figure(shipped_plan: Plan) -> None
     assert few.compared_with == many.compared_with
 
 
-def test_contracts_and_extras_by_hand(shipped_plan: Plan) -> None:
+def test_contracts_and_extras_by_hand() -> None:
     """No discount is the list price; 18 % is off the nodes; paid in advance is the same money, sooner."""
-    found = _found(
-        shipped_plan,
-        contracts=[
-            CloudContract(target="azure"),
-            CloudContract(target="azure", discount=0.18),
-            CloudContract(target="aws", term="reserved_3y", payment="all_upfront"),
-            CloudContract(target="aws", term="savings_plan_3y", rate="3 USD"),
-            CloudContract(target="coreweave", rate="2 USD"),
-        ],
+    contracts = (
+        "{target: azure}",
+        "{target: azure, discount: 18 %}",
+        "{target: aws, term: reserved_3y, payment: all_upfront}",
+        "{target: aws, term: savings_plan_3y, rate: 3 USD}",
+        "{target: coreweave, rate: 2 USD}",
     )
+    found = _found(shipped(f"tco.contracts=[{', '.join(contracts)}]"))
     listed, same = _cost(found, "azure/on_demand"), _cost(found, "azure/on_demand/contract")
     less = _cost(found, "azure/on_demand/contract_2")
     assert same.npv_usd == pytest.approx(listed.npv_usd)
@@ -121,8 +120,7 @@ def test_what_clouds_charge_beside_the_bill(shipped_plan: Plan) -> None:
     """Egress each month, setup once, 2 % of the nodes as lost work, and 5 % support on all of it but the last."""
     without = _found(shipped_plan)
     plain = _cost(without, "aws/on_demand")
-    extras = CloudExtras(support=0.05, egress="10 TiB", goodput_loss=0.02, setup="100 kUSD")
-    charged = _found(shipped_plan, cloud=extras)
+    charged = _found(shipped("tco.cloud={support: 5 %, egress: 10 TiB, goodput_loss: 2 %, setup: 100 kUSD}"))
     more = _cost(charged, "aws/on_demand")
     by = {part.category: part.usd for part in more.horizon_breakdown}
     nodes = next(part.usd for part in plain.horizon_breakdown if part.category == "compute")
@@ -133,7 +131,7 @@ def test_what_clouds_charge_beside_the_bill(shipped_plan: Plan) -> None:
     assert _cost(charged, "onprem").npv_usd == pytest.approx(_cost(without, "onprem").npv_usd)
 
 
-def test_places_and_ways_to_pay_are_options_side_by_side(shipped_plan: Plan) -> None:
+def test_places_and_ways_to_pay_are_options_side_by_side() -> None:
     """Each place costs what a plan whose tco.owner says so costs; loans and leases of each stand beside it."""
     building = {"building_usd_per_kw": 12_000, "building_tax_fraction_per_year": 0.01, "building_staff_fte": 2}
     places: dict[str, dict[str, Any]] = {
@@ -145,38 +143,34 @@ def test_places_and_ways_to_pay_are_options_side_by_side(shipped_plan: Plan) -> 
         "insurance_fraction_per_year": 0.01, "demand_usd_per_kw_month": 12, "demand_power_fraction": 0.9,
         "warranty": "3 years", "wind_down": "2 months", "ai_enterprise": "subscription",
     }  # fmt: skip
-    section = TcoSection.model_validate(
-        {"owner": owner, "housing": places, "financing": [{"kind": "buy"}, {"kind": "finance_lease", "rate": 0.08}]}
-    )
-    found = finances(dataclasses.replace(shipped_plan, tco=section), PriceBook.open(), draws=5, seed=1)
+    section = {
+        "owner": owner,
+        "housing": places,
+        "financing": [{"kind": "buy"}, {"kind": "finance_lease", "rate": 0.08}],
+    }
+    planned = shipped(f"tco={json.dumps(section)}")
+    found = finances(planned, PriceBook.open(), draws=5, seed=1)
     keys = {cost.key for cost in found.costs if cost.owned}
     assert keys == {f"onprem/{place}{way}" for place in places for way in ("", "/finance_lease")}
     assert "colocation_usd_per_kw_month@onprem/room" in {entry.key for entry in found.inputs}
     kwh = {entry.key: entry.kwh for entry in found.carbon}
     assert kwh["onprem/room"] == kwh["onprem/room/finance_lease"]
     assert (kwh["onprem/own_building"] or 0.0) * 1.3 == pytest.approx((kwh["onprem/room"] or 0.0) * 1.2)
+    bought = planned.option("onprem")
+    assert bought is not None
     for name, pue, gone in (("own_building", 1.2, ""), ("room", 1.3, ""), ("meter", 1.3, "demand_power_fraction")):
         values = {key: value for key, value in (owner | places[name]).items() if key not in ("pue", gone)}
-        alone = TcoSection.model_validate({"owner": values})
-        plan = dataclasses.replace(
-            shipped_plan, tco=alone, economics=dataclasses.replace(shipped_plan.economics, pue=pue)
-        )
-        ledger = Ledger(
-            [offer.candidate for offer in offers(plan, PriceBook.open())],
-            dataclasses.replace(economics_of_plan(plan, PriceBook.open()), reference_days=None),
-            PriceBook.open(),
-        )
-        wanted = next(cost for cost in ledger.costs() if cost.key == "onprem")
+        alone = recounted(planned, {"owner": values}, pue=pue)
+        (wanted,) = Ledger([bought.candidate], alone.economics, PriceBook.open()).costs()
         cost = _cost(found, f"onprem/{name}")
         for figure in ("horizon_usd", "npv_usd", "npv_usd_low", "npv_usd_high", "capex_usd", "run_usd"):
             assert getattr(cost, figure) == pytest.approx(getattr(wanted, figure)), (name, figure)
 
 
-def test_hybrids(shipped_plan: Plan) -> None:
+def test_hybrids() -> None:
     """Whole nodes are bought; nothing owned is renting, all owned is owning; the rest goes where it is said."""
     found = _found(
-        shipped_plan,
-        hybrid=[Hybrid(owned=0.0), Hybrid(owned=1.0), Hybrid(owned=0.6, utilisation=0.95, burst="azure/spot")],
+        shipped("tco.hybrid=[{owned: 0 %}, {owned: 100 %}, {owned: 60 %, utilisation: 95 %, burst: azure/spot}]")
     )
     owned = _cost(found, "onprem")
     none, every = (next(c for c in found.costs if c.key.startswith(f"hybrid-{n}-")) for n in (0, owned.nodes))
@@ -202,33 +196,31 @@ def test_hybrids(shipped_plan: Plan) -> None:
         assert entry.npv_usd == pytest.approx((cost.npv_usd or 0.0) - (owned.npv_usd or 0.0))
 
 
-@pytest.mark.parametrize(
-    "extras", [CloudExtras(), CloudExtras(support=0.1, goodput_loss=0.05, egress="50 TB", setup="10 kUSD")]
-)
-def test_price_at_which_owning_and_renting_cost_the_same(shipped_plan: Plan, extras: CloudExtras) -> None:
+@pytest.mark.parametrize("extras", ["{}", "{support: 10 %, goodput_loss: 5 %, egress: 50 TB, setup: 10 kUSD}"])
+def test_price_at_which_owning_and_renting_cost_the_same(extras: str) -> None:
     """Renting at the breakeven price per GPU-hour costs over the horizon what owning costs, shares of it included."""
     book = PriceBook.open()
-    found = finances(_with(shipped_plan, cloud=extras), book, draws=1, seed=1)
+    found = finances(shipped(f"tco.cloud={extras}"), book, draws=1, seed=1)
     entry = next(entry for entry in found.returns if entry.rented_key == "aws/on_demand")
     assert entry.breakeven_usd_per_gpu_hour is not None
-    contract = CloudContract(target="aws", rate=f"{entry.breakeven_usd_per_gpu_hour!r} USD")
-    again = finances(_with(shipped_plan, cloud=extras, contracts=[contract]), book, draws=1, seed=1)
+    contract = f"tco.contracts=[{{target: aws, rate: {entry.breakeven_usd_per_gpu_hour!r} USD}}]"
+    again = finances(shipped(f"tco.cloud={extras}", contract), book, draws=1, seed=1)
     even, owned = _cost(again, "aws/on_demand/contract"), _cost(again, "onprem")
     assert even.horizon_usd == pytest.approx(owned.horizon_usd, rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("changes", "path", "message"),
+    ("override", "path", "message"),
     [
-        ({"contracts": [CloudContract(target="nebius", term="reserved_1y")]}, "contracts", "cannot be compared"),
-        ({"hybrid": [Hybrid(owned=0.5, burst="aws/on_deman")]}, "hybrid", "no rented option"),
-        ({"hybrid": [Hybrid(owned=0.5, burst="aws/reserved_3y")]}, "hybrid", "whether it is used or not"),
+        ("tco.contracts=[{target: nebius, term: reserved_1y}]", "contracts", "cannot be compared"),
+        ("tco.hybrid=[{owned: 50 %, burst: aws/on_deman}]", "hybrid", "no rented option"),
+        ("tco.hybrid=[{owned: 50 %, burst: aws/reserved_3y}]", "hybrid", "whether it is used or not"),
     ],
 )
-def test_wrong_offers_are_told(shipped_plan: Plan, changes: dict[str, object], path: str, message: str) -> None:
+def test_wrong_offers_are_told(override: str, path: str, message: str) -> None:
     """What cannot be compared is told with its place in the blueprint."""
     with pytest.raises(InputError, match=message) as caught:
-        finances(_with(shipped_plan, **changes), PriceBook.open(), draws=1, seed=1)
+        shipped(override)
     assert caught.value.path[:2] == ("tco", path)
 
 

@@ -20,14 +20,14 @@ def seen_on(*days: str | None) -> Option:
     option = shipped().options[0]
     lines = tuple(
         replace(
-            option.lines[0],
-            line=replace(option.lines[0].line, sku=f"part-{number}"),
+            option.money.lines[0],
+            line=replace(option.money.lines[0].line, sku=f"part-{number}"),
             last_seen=None if day is None else dt.date.fromisoformat(day),
             basis="assumed" if day is None else "documented",
         )
         for number, day in enumerate(days)
     )
-    return replace(option, lines=lines)
+    return replace(option, money=replace(option.money, lines=lines))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_plan_warns_of_every_old_price_of_its_bills() -> None:
     ages = {
         line.line.sku: (day - line.last_seen).days
         for option in plan.options
-        for line in option.lines
+        for line in option.money.lines
         if line.last_seen is not None
     }
     old = sorted(sku for sku, age_days in ages.items() if age_days > 180)
@@ -73,6 +73,6 @@ def test_a_plan_warns_of_every_old_price_of_its_bills() -> None:
 def test_the_bill_shows_the_age_of_every_documented_price() -> None:
     """Days from the last time that the document showed the price to the plan's day; none where nothing is dated."""
     option = seen_on("2026-10-15", "2024-10-16", None)
-    assert [age_days(line, AS_OF) for line in option.lines] == [1, 730, None]
+    assert [age_days(line, AS_OF) for line in option.money.lines] == [1, 730, None]
     shown = prices(option, Sources(), AS_OF.isoformat(), USD)
     assert [row[6].detail for row in shown.rows] == ["1 day old", "730 days old", ""]

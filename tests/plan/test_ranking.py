@@ -99,22 +99,22 @@ def test_the_answer_for_this_run_is_the_least_cash_of_every_ranked_way(plan: Pla
 
 
 def _answers_decide(plan: Plan) -> None:
-    cash = [way.run_usd for way in plan.ranked if way.run_usd is not None]
+    cash = [way.money.run_usd for way in plan.ranked if way.money.run_usd is not None]
     answer = plan.alternative(plan.recommended_key)
     assert (answer is None) == (not plan.ranked)
     if answer is not None:
         assert answer.ranked
         assert answer.target == plan.recommended
-        assert answer.run_usd == min(cash, default=None)
+        assert answer.money.run_usd == min(cash, default=None)
     kept = plan.alternative(plan.recommended_horizon_key)
     if kept is not None:
-        assert kept.npv_usd == min(way.npv_usd for way in plan.ranked if way.npv_usd is not None)
+        assert kept.money.npv_usd == min(way.money.npv_usd for way in plan.ranked if way.money.npv_usd is not None)
     for way in plan.ranking:
         assert way.ranked != bool(way.reason)
         # A share of what is bought or committed is never cash.
-        assert way.run_usd is None or way.run_share_usd is None
-        assert not (way.owned or way.mixed or way.term.startswith("reserved")) or way.run_usd is None
-    assert all(option.run_usd is None for option in plan.options if option.facility is not None)
+        assert way.money.run_usd is None or way.money.run_share_usd is None
+        assert not (way.owned or way.mixed or way.money.term.startswith("reserved")) or way.money.run_usd is None
+    assert all(option.money.run_usd is None for option in plan.options if option.design.facility is not None)
 
 
 @settings(max_examples=12, deadline=None)
@@ -152,18 +152,26 @@ def _shown_tables_decide(plan: Plan) -> None:
         return
     ranked = plan_text(plan, Path("blueprint.yaml"), details=True, money=USD).split(paper_title(plan))[0]
     asked = plan.workload.unit.asked
-    assert _least(_text_column(ranked, asked, asked=asked), answer.run_usd)
-    assert _least(_text_column(ranked, "NPV", asked=asked), kept.npv_usd)
+    assert _least(_text_column(ranked, asked, asked=asked), answer.money.run_usd)
+    assert _least(_text_column(ranked, "NPV", asked=asked), kept.money.npv_usd)
     # The table of what the options consist of need not have the answers; it undercuts neither.
     for option in comparable(plan):
-        assert option.run_usd is None or answer.run_usd is None or option.run_usd >= answer.run_usd * 0.999
-        assert option.npv_usd is None or kept.npv_usd is None or option.npv_usd >= kept.npv_usd * 0.999
+        assert (
+            option.money.run_usd is None
+            or answer.money.run_usd is None
+            or option.money.run_usd >= answer.money.run_usd * 0.999
+        )
+        assert (
+            option.money.npv_usd is None
+            or kept.money.npv_usd is None
+            or option.money.npv_usd >= kept.money.npv_usd * 0.999
+        )
     for text in (comparison_markdown(plan, USD), readme(plan, USD)):
         ranked = text.split(paper_title(plan))[0]
-        assert _least(_markdown_column(ranked, asked, asked=asked), answer.run_usd)
-        assert _least(_markdown_column(ranked, "npv", asked=asked), kept.npv_usd)
+        assert _least(_markdown_column(ranked, asked, asked=asked), answer.money.run_usd)
+        assert _least(_markdown_column(ranked, "npv", asked=asked), kept.money.npv_usd)
     table = comparison(plan, Sources(), USD)
-    for title, usd in ((capital(asked), answer.run_usd), ("Present value", kept.npv_usd)):
+    for title, usd in ((capital(asked), answer.money.run_usd), ("Present value", kept.money.npv_usd)):
         cells = [row[table.columns.index(title)].text for row in table.rows]
         assert _least([_usd(cell) for cell in cells], usd)
     assert len(paper_table(plan, USD).rows) == len(paper_ways(plan))
@@ -234,8 +242,8 @@ def _documents_decide(plan: Plan) -> None:
     found = finances(plan, PriceBook.open(), draws=10, seed=1)
     ranked = ranking_document(plan, found)["ranked"]
     runs = [row["run_usd"] for row in ranked if row["run_usd"] is not None]
-    assert answer is None or answer.run_usd is None or min(runs) == answer.run_usd
-    assert min(row["npv_usd"] for row in ranked if row["npv_usd"] is not None) == kept.npv_usd
+    assert answer is None or answer.money.run_usd is None or min(runs) == answer.money.run_usd
+    assert min(row["npv_usd"] for row in ranked if row["npv_usd"] is not None) == kept.money.npv_usd
     rows = [
         list(row)
         for row in load_workbook(BytesIO(workbook_xlsx(plan, found)), data_only=True)["Ranking"].iter_rows(
@@ -245,8 +253,8 @@ def _documents_decide(plan: Plan) -> None:
     head = next(place for place, row in enumerate(rows) if row[0] == "Ranked")
     shown = rows[head + 1 : head + 1 + len(plan.ranked)]
     cash = [row[3] for row in shown if isinstance(row[3], float)]
-    assert answer is None or answer.run_usd is None or min(cash) == pytest.approx(answer.run_usd)
-    assert min(row[6] for row in shown if isinstance(row[6], float)) == pytest.approx(kept.npv_usd)
+    assert answer is None or answer.money.run_usd is None or min(cash) == pytest.approx(answer.money.run_usd)
+    assert min(row[6] for row in shown if isinstance(row[6], float)) == pytest.approx(kept.money.npv_usd)
 
 
 @pytest.mark.parametrize("of", [service_of, finetuning_of])
@@ -260,7 +268,7 @@ def test_what_an_option_does_not_have_moves_none_of_its_figures(of: Callable[...
         assert before is not None
         assert after is not None
         for name in ("run_usd", "run_usd_low", "run_usd_high", "horizon_usd", "npv_usd", "npv_usd_low", "npv_usd_high"):
-            assert getattr(after, name) == getattr(before, name), (key, name)
+            assert getattr(after.money, name) == getattr(before.money, name), (key, name)
     bands = [
         {
             entry.key: (entry.npv_usd_p10, entry.npv_usd_p50, entry.npv_usd_p90)
@@ -277,24 +285,24 @@ def test_charges_beside_the_bill_are_in_the_options_as_in_the_ranking(of: Callab
     """An option, its row of the ranking, and the summary of the workbook have the same dollars, charges included."""
     plain, plan = of(), of("tco.cloud={support: enterprise, egress: 300 TB}")
     for option in plan.options:
-        way = plan.alternative(option.target if option.facility else f"{option.target}/{option.term}")
+        way = plan.alternative(option.target if option.design.facility else f"{option.target}/{option.money.term}")
         without = plain.option(option.target)
         assert way is not None
         assert without is not None
         for name in ("run_usd", "run_usd_low", "run_usd_high", "run_share_usd", "horizon_usd", "npv_usd"):
-            usd = getattr(option, name)
-            assert getattr(way, name) == (None if usd is None else pytest.approx(usd)), (option.target, name)
-        if option.facility is None:
-            assert option.npv_usd is not None
-            assert without.npv_usd is not None
-            assert option.npv_usd > without.npv_usd
+            usd = getattr(option.money, name)
+            assert getattr(way.money, name) == (None if usd is None else pytest.approx(usd)), (option.target, name)
+        if option.design.facility is None:
+            assert option.money.npv_usd is not None
+            assert without.money.npv_usd is not None
+            assert option.money.npv_usd > without.money.npv_usd
     book = load_workbook(BytesIO(workbook_xlsx(plan)), data_only=True)
     rows = [list(row) for row in book["Summary"].iter_rows(values_only=True)]
     titles = next(row for row in rows if row[0] == "where")
     for option, row in zip(plan.options, rows[rows.index(titles) + 1 :], strict=False):
-        run = row[4] if option.run_share_usd is None else row[5]
+        run = row[4] if option.money.run_share_usd is None else row[5]
         shown = (run, row[titles.index("horizon, USD")], row[titles.index("present value, USD")])
-        wanted = (option.run_share_usd or option.run_usd, option.horizon_usd, option.npv_usd)
+        wanted = (option.money.run_share_usd or option.money.run_usd, option.money.horizon_usd, option.money.npv_usd)
         assert shown == pytest.approx(wanted, rel=1e-9), option.target
     assert book["Checks"]["C3"].value == "OK"
 
@@ -308,10 +316,10 @@ def test_what_work_costs_has_what_is_not_ranked_apart() -> None:
     answer, spot = plan.alternative(plan.recommended_key), plan.alternative("azure/spot")
     assert answer is not None
     assert spot is not None
-    assert _least(_text_column(f"  What work costs{ranked}", "this run"), answer.run_usd)
+    assert _least(_text_column(f"  What work costs{ranked}", "this run"), answer.money.run_usd)
     assert term_text(spot.key) not in ranked
     assert f"{capital(term_text(spot.key))} " in paper
-    assert USD.text(spot.run_usd) in paper
+    assert USD.text(spot.money.run_usd) in paper
 
 
 def test_bands_of_a_service_are_not_said_to_be_of_days() -> None:
@@ -329,11 +337,11 @@ def test_compare_has_what_is_ranked_and_what_is_not_apart() -> None:
     answer, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     assert answer is not None
     assert kept is not None
-    assert _least(_text_column(ranked, "this run"), answer.run_usd)
-    assert _least(_text_column(ranked, "NPV"), kept.npv_usd)
+    assert _least(_text_column(ranked, "this run"), answer.money.run_usd)
+    assert _least(_text_column(ranked, "NPV"), kept.money.npv_usd)
     assert "nodes may be taken back" in " ".join(paper.split())
     document = ranking_document(plan, found)
-    assert min(row["run_usd"] for row in document["ranked"] if row["run_usd"]) == answer.run_usd
+    assert min(row["run_usd"] for row in document["ranked"] if row["run_usd"]) == answer.money.run_usd
     assert {row["key"] for row in document["not_ranked"]} >= {way.key for way in paper_ways(plan)}
     # What owning is held against is of the same ranking.
     assert found.compared_with == next(way.key for way in plan.ranked if not way.owned)
@@ -365,11 +373,11 @@ def test_the_first_page_names_the_quantities_of_the_answer() -> None:
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     assert alone is not None
     assert kept is not None
-    assert (run.title, run.value) == ("One run, cash", USD.text(alone.run_usd))
+    assert (run.title, run.value) == ("One run, cash", USD.text(alone.money.run_usd))
     assert run.band == "capacity block of 21 days, paid whole"
-    assert (horizon.title, horizon.value) == ("36 months, present value", USD.text(kept.npv_usd))
+    assert (horizon.title, horizon.value) == ("36 months, present value", USD.text(kept.money.npv_usd))
     assert f"{horizon.value} ({horizon.band}) in present value" in answer_lines(plan, USD)[1]
-    assert f"{USD.text(kept.horizon_usd)} paid" in horizon.of
+    assert f"{USD.text(kept.money.horizon_usd)} paid" in horizon.of
     assert payback.of == "owning against AWS, on demand"
     assert sure.of == "on premises, of 10 draws"
     # Of what is paid by the hour, the days make the band.
@@ -389,13 +397,18 @@ def test_the_workbook_has_what_is_ranked_and_what_is_not_apart() -> None:
     cash = [row[3] for row in rows[head + 1 : apart] if isinstance(row[3], float)]
     answer = plan.alternative(plan.recommended_key)
     assert answer is not None
-    assert min(cash) == pytest.approx(answer.run_usd)
+    assert min(cash) == pytest.approx(answer.money.run_usd)
     assert len(rows[apart + 1 :]) == len(paper_ways(plan))
     # Every ranked figure that another sheet holds is a formula with the engine's value.
     formulas = load_workbook(BytesIO(workbook_xlsx(plan, found)))["Ranking"]
     for place, way in enumerate(plan.ranked, start=head + 2):
-        run = way.run_share_usd if way.run_usd is None else way.run_usd
-        columns = {3: way.calendar_days, 4 if way.run_share_usd is None else 5: run, 6: way.horizon_usd, 7: way.npv_usd}
+        run = way.money.run_share_usd if way.money.run_usd is None else way.money.run_usd
+        columns = {
+            3: way.performance.calendar_days,
+            4 if way.money.run_share_usd is None else 5: run,
+            6: way.money.horizon_usd,
+            7: way.money.npv_usd,
+        }
         for column, value in columns.items():
             assert str(formulas.cell(place, column).value).startswith("="), (way.key, column)
             assert rows[place - 1][column - 1] == pytest.approx(value, rel=1e-6), (way.key, column)
@@ -403,7 +416,7 @@ def test_the_workbook_has_what_is_ranked_and_what_is_not_apart() -> None:
     owned = next(row for row in summary if row[0] == "on premises")
     titles = next(row for row in summary if row[0] == "where")
     assert owned[titles.index("this run, USD")] == "–"
-    assert owned[titles.index("share of a run, USD")] == pytest.approx(plan.options[3].run_share_usd)
+    assert owned[titles.index("share of a run, USD")] == pytest.approx(plan.options[3].money.run_share_usd)
 
 
 def _same_way(way: Alternative, again: Plan) -> Alternative:
@@ -411,10 +424,10 @@ def _same_way(way: Alternative, again: Plan) -> Alternative:
     return next(
         other
         for other in again.ranked
-        if (other.target, other.instance, other.term, other.owned, other.mixed)
-        == (way.target, way.instance, way.term, way.owned, way.mixed)
+        if (other.target, other.cluster.instance, other.money.term, other.owned, other.mixed)
+        == (way.target, way.cluster.instance, way.money.term, way.owned, way.mixed)
         and other.key.split("/")[1:]
-        in (way.key.split("/")[1:], way.key.split("/")[1:] + [other.term] * (":" in way.key and way.owned))
+        in (way.key.split("/")[1:], way.key.split("/")[1:] + [other.money.term] * (":" in way.key and way.owned))
     )
 
 
@@ -438,21 +451,24 @@ def test_every_ranked_way_planned_by_its_own_overrides_gives_the_same_nodes_days
     assert any(way.set_values for way in plan.ranked)
     for way in plan.ranked:
         again = _same_way(way, of(*values, *way.set_values))
-        assert (again.nodes, again.calendar_days) == (way.nodes, pytest.approx(way.calendar_days)), way.key
+        assert (again.cluster.nodes, again.performance.calendar_days) == (
+            way.cluster.nodes,
+            pytest.approx(way.performance.calendar_days),
+        ), way.key
         for name in ("run_usd", "run_share_usd", "horizon_usd", "npv_usd"):
-            usd = getattr(way, name)
-            assert getattr(again, name) == (None if usd is None else pytest.approx(usd)), (way.key, name)
+            usd = getattr(way.money, name)
+            assert getattr(again.money, name) == (None if usd is None else pytest.approx(usd)), (way.key, name)
 
 
 def test_a_capacity_block_pays_its_days_whole() -> None:
     """The run of 18.3 days pays 21 days of its 56 nodes."""
     block = plan_of(LESS_SURE).planned("aws/capacity_block")
     assert block is not None
-    assert block.booked is not None
-    assert (block.nodes, block.booked.days) == (56, 21)
-    node_usd = block.lines[0].unit_usd
+    assert block.money.booked is not None
+    assert (block.cluster.nodes, block.money.booked.days) == (56, 21)
+    node_usd = block.money.lines[0].unit_usd
     assert node_usd is not None
-    paid = sum(line.usd_per_period or 0.0 for line in block.lines[:2]) * block.calendar_days * 24
+    paid = sum(line.usd_per_period or 0.0 for line in block.money.lines[:2]) * block.performance.calendar_days * 24
     assert paid == pytest.approx(56 * 21 * 24 * node_usd)
 
 
@@ -461,9 +477,9 @@ def test_flex_start_is_planned_within_its_seven_days() -> None:
     flex = plan_of(LESS_SURE).alternative("gcp/flex_start")
     assert flex is not None
     assert flex.ranked
-    assert flex.nodes == 192
-    assert flex.calendar_days_high is not None
-    assert flex.calendar_days_high <= 7
+    assert flex.cluster.nodes == 192
+    assert flex.performance.calendar_days_high is not None
+    assert flex.performance.calendar_days_high <= 7
 
 
 def test_a_flex_start_request_that_ends_before_the_run_is_not_ranked() -> None:
@@ -523,17 +539,22 @@ def test_a_way_within_the_band_of_the_horizons_answer_is_named_beside_it() -> No
     plan = plan_of()
     answer = plan.alternative(plan.recommended_horizon_key)
     assert answer is not None
-    others = [way for way in plan.ranked if way.key != answer.key and way.npv_usd is not None]
-    near = min(others, key=lambda way: way.npv_usd or 0.0)
+    others = [way for way in plan.ranked if way.key != answer.key and way.money.npv_usd is not None]
+    near = min(others, key=lambda way: way.money.npv_usd or 0.0)
 
     def told(high: float | None) -> Plan:
-        ranking = tuple(replace(way, npv_usd_high=high) if way.key == answer.key else way for way in plan.ranking)
-        return replace(plan, ranking=ranking)
+        ways = tuple(
+            replace(way, money=replace(way.money, npv_usd_high=high)) if way.key == answer.key else way
+            for way in plan.alternatives
+        )
+        return replace(plan, alternatives=ways)
 
-    assert near.npv_usd is not None
-    inside, outside, unknown = told(near.npv_usd), told(near.npv_usd * 0.999), told(None)
+    assert near.money.npv_usd is not None
+    inside, outside, unknown = told(near.money.npv_usd), told(near.money.npv_usd * 0.999), told(None)
     assert inside.contender == near
-    assert f"{term_text(near.key)}, at {USD.text(near.npv_usd)}, is within that band" in answer_lines(inside, USD)[1]
+    assert (
+        f"{term_text(near.key)}, at {USD.text(near.money.npv_usd)}, is within that band" in answer_lines(inside, USD)[1]
+    )
     assert near in main_ways(inside)
     for apart in (outside, unknown):
         assert apart.contender is None

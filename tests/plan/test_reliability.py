@@ -9,7 +9,7 @@ from clusterwright import assets
 from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.planning import plan_of
 from clusterwright.plan.document import dumps, loads
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from tests.opened import explanations
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
@@ -28,20 +28,20 @@ def option(*values: str, on: str = "aws") -> TrainingOption:
 def test_spares_are_counted_and_paid_for() -> None:
     """Two spare nodes are part of the cluster, the bill and the design, and not of the layout."""
     spared = option("reliability.spare_nodes=2", "reliability.repair=24 h", on="onprem")
-    layout = spared.layout
-    assert spared.nodes - spared.training_nodes == 2
+    layout = spared.performance.layout
+    assert spared.cluster.nodes - spared.training_nodes == 2
     assert layout.tp * layout.pp * layout.cp * layout.dp == spared.training_nodes * 8
-    assert spared.gpus == spared.nodes * 8
-    assert spared.facility is not None
-    assert len([unit for nodes in spared.facility.fabric.unit_nodes() for unit in nodes]) == spared.nodes
+    assert spared.cluster.gpus == spared.cluster.nodes * 8
+    assert spared.design.facility is not None
+    assert len([unit for nodes in spared.design.facility.fabric.unit_nodes() for unit in nodes]) == spared.cluster.nodes
     waiting = option("reliability.repair=24 h", on="onprem")
-    assert spared.failures.wait_for_node_s < waiting.failures.wait_for_node_s
-    assert spared.goodput > waiting.goodput
+    assert spared.performance.failures.wait_for_node_s < waiting.performance.failures.wait_for_node_s
+    assert spared.performance.goodput > waiting.performance.goodput
 
 
 def test_spares_stay_within_the_limit_of_nodes() -> None:
     """The largest cluster that is looked at leaves room for the spares; no room at all is a rule that fails."""
-    assert option("reliability.spare_nodes=4", "targets.aws.max_nodes=52").nodes <= 52
+    assert option("reliability.spare_nodes=4", "targets.aws.max_nodes=52").cluster.nodes <= 52
     with pytest.raises(BlueprintError) as caught:
         planned("reliability.spare_nodes=52", "targets.aws.max_nodes=52")
     assert caught.value.exit_code == 1
@@ -70,8 +70,10 @@ def test_spot_is_slower_and_flagged_as_an_assumption() -> None:
     assert (first.key, first.basis) == ("spot_interruptions_per_1000_node_days", "assumed")
     assert first.value == pytest.approx(7.3)
     assert all(entry.key != first.key for entry in steady.parameters)
-    known = {point.nodes: point.calendar_days for point in steady.options[0].front}
-    slower = [point.calendar_days > known[point.nodes] for point in spot.options[0].front if point.nodes in known]
+    known = {point.nodes: point.calendar_days for point in steady.options[0].performance.front}
+    slower = [
+        point.calendar_days > known[point.nodes] for point in spot.options[0].performance.front if point.nodes in known
+    ]
     assert slower
     assert all(slower)
 
@@ -81,29 +83,32 @@ def test_a_given_spot_rate_is_not_an_assumption() -> None:
     rate = "reliability.spot_interruptions_per_1000_node_days=50"
     plan = planned("targets.aws.capacity=spot", rate)
     assert (plan.parameters[0].value, plan.parameters[0].basis) == (50, "given")
-    assert plan.options[0].failures.spot_interruptions_per_node_day == 0.05
+    assert plan.options[0].performance.failures.spot_interruptions_per_node_day == 0.05
 
 
 def test_strategy_and_retention_reach_storage() -> None:
     """Fewer kept checkpoints need less capacity, milestones more, and a slower write less bandwidth."""
-    base = option().storage
-    few = option("reliability.checkpoint.keep=2").storage
+    base = option().design.storage
+    few = option("reliability.checkpoint.keep=2").design.storage
     assert few.checkpoint_bytes_kept == pytest.approx(base.checkpoint_bytes_kept * 2 / 5)
-    milestones = option("reliability.checkpoint.milestone_every=2 days").storage
+    milestones = option("reliability.checkpoint.milestone_every=2 days").design.storage
     assert milestones.milestones > 0
     assert milestones.checkpoint_bytes_kept > base.checkpoint_bytes_kept
-    slow = option("reliability.checkpoint.write_within=5 min").storage
+    slow = option("reliability.checkpoint.write_within=5 min").design.storage
     assert slow.write_bytes_per_s == pytest.approx(base.write_bytes_per_s / 5)
-    assert option("reliability.checkpoint.strategy=distributed").failures.checkpoint_write_s == 60
+    assert option("reliability.checkpoint.strategy=distributed").performance.failures.checkpoint_write_s == 60
 
 
 def test_given_times_and_rates_replace_the_shipped_ones() -> None:
     """Detection, restart and rate are those of the blueprint; no failures leave almost all time."""
     asked = option("reliability.detection=1 min", "reliability.restart=2 min")
-    assert (asked.failures.detection_s, asked.failures.restart_s) == (60, 180)
+    assert (asked.performance.failures.detection_s, asked.performance.failures.restart_s) == (60, 180)
     worse = option("reliability.interruptions_per_1000_node_days=50")
-    assert worse.failures.mean_time_between_interruptions_s < asked.failures.mean_time_between_interruptions_s / 2
-    assert worse.goodput < asked.goodput
+    assert (
+        worse.performance.failures.mean_time_between_interruptions_s
+        < asked.performance.failures.mean_time_between_interruptions_s / 2
+    )
+    assert worse.performance.goodput < asked.performance.goodput
 
 
 def test_elastic_jobs_say_how_far_they_shrink() -> None:
@@ -111,10 +116,10 @@ def test_elastic_jobs_say_how_far_they_shrink() -> None:
     roomy = "workload.parallelism.recompute=full"
     elastic = option("reliability.elastic=true", "reliability.repair=24 h", roomy)
     stopped = option("reliability.repair=24 h", roomy)
-    assert elastic.failures.elastic_nodes is not None
-    assert 0 < elastic.failures.elastic_nodes < elastic.training_nodes
-    assert stopped.failures.elastic_nodes is None
-    assert elastic.failures.wait_for_node_s < stopped.failures.wait_for_node_s
+    assert elastic.performance.failures.elastic_nodes is not None
+    assert 0 < elastic.performance.failures.elastic_nodes < elastic.training_nodes
+    assert stopped.performance.failures.elastic_nodes is None
+    assert elastic.performance.failures.wait_for_node_s < stopped.performance.failures.wait_for_node_s
 
 
 def calculated(line: str) -> tuple[float, float]:

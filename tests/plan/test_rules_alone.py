@@ -2,7 +2,6 @@
 
 import datetime as dt
 from ipaddress import IPv4Network
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,19 +18,18 @@ from clusterwright.plan.alternatives.answer_basis import _shares
 from clusterwright.plan.alternatives.contracted import contract_key
 from clusterwright.plan.candidates.cloud_addresses import RULES, _wrong, addresses_of_nodes
 from clusterwright.plan.candidates.cloud_limits import _GB_PER_GIB
-from clusterwright.plan.candidates.hardware import _order, chosen_by_usd
+from clusterwright.plan.candidates.hardware import best_of_each, chosen_by_usd
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.document import json_schema
 from clusterwright.plan.findings.price_evidence import _horizon_usd, old_prices
-from clusterwright.plan.text.money import USD, Currency, MoneyFormat
+from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.plan.text.ranking import answers_text, paper_ways, reason_lines
 from clusterwright.plan.text.words import booking_text, layout_text, on_demand_text
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sweep.costs import _rounded
 from clusterwright.sweep.space import NodeRange, _bounds
-
-
-def _record(**values: object) -> Any:  # noqa: ANN401 - stands for a record of which a rule reads these fields alone
-    return SimpleNamespace(**values)
+from clusterwright.tco.finance_terms import CarbonTerms
+from tests.stand_ins import stand_in as _record
 
 
 def test_addresses_of_nodes_and_file_servers() -> None:
@@ -58,15 +56,23 @@ def test_a_gib_is_1_073741824_gb() -> None:
 
 
 def test_hardware_that_meets_the_goal_comes_first_and_the_cheaper_of_it() -> None:
-    """What can be had, meets the goal and costs least stands first; an unknown cost last among its like."""
-    first = _record(reason="", meets_goal=True, usd=2.0, name="b")
-    rest = [
-        _record(reason="", meets_goal=True, usd=3.0, name="a"),
-        _record(reason="", meets_goal=True, usd=None, name="a"),
-        _record(reason="", meets_goal=False, usd=1.0, name="a"),
-        _record(reason="costs more", meets_goal=True, usd=1.0, name="a"),
+    """The chosen one is first, then what meets the goal and costs least; an unknown cost is last among its like."""
+
+    def sized(name: str, *, meets_goal: bool) -> Any:  # noqa: ANN401 - stands in for a size
+        entry = _record(key=name, meets_goal=meets_goal, point=_record(nodes=1, node=_record(id=name)))
+        entry.compared = entry
+        return entry
+
+    chosen, *rest = best = [
+        sized("dear", meets_goal=True),
+        sized("cheap", meets_goal=True),
+        sized("unknown", meets_goal=True),
+        sized("late", meets_goal=False),
     ]
-    assert sorted([*reversed(rest), first], key=_order) == [first, *rest]
+    usd = {"dear": 3.0, "cheap": 2.0, "unknown": None, "late": 1.0}
+    costs = {name: _record(shared=False, run_usd=amount, npv_usd=None) for name, amount in usd.items()}
+    several = [_record(sized=(entry,)) for entry in (*reversed(rest), chosen)]
+    assert best_of_each(chosen, several, costs) == best  # type: ignore[arg-type]
 
 
 def test_cash_of_a_run_decides_unless_it_is_a_share() -> None:
@@ -252,18 +258,15 @@ def test_what_changes_do_together_is_unknown_where_one_of_them_is() -> None:
 
 def test_carbon_of_a_grid_that_is_unknown_is_unknown() -> None:
     """A grid that nobody names is no mistake; a region that no table has gives no number."""
-    section = _record(
-        carbon=_record(grid=None, grid_grams_per_kwh=None, market_grams_per_kwh={}), owner=_record(tariff=None)
-    )
-    _check(section, _record(options=()))
-    grams, source = _intensity(section, _record(target="aws", region="us-east-1"))
+    terms = CarbonTerms()
+    _check(terms, _record(options=()))
+    grams, source = _intensity(terms, _record(target="aws", region="us-east-1"))
     assert grams is not None
     assert 50 < grams < 1000
     assert source
-    assert _intensity(section, _record(target="aws", region="nowhere-1")) == (None, "")
-    section.carbon.grid = "nowhere"
+    assert _intensity(terms, _record(target="aws", region="nowhere-1")) == (None, "")
     with pytest.raises(InputError, match="carbon of the grid 'nowhere' is unknown"):
-        _check(section, _record(options=()))
+        _check(CarbonTerms(grid="nowhere"), _record(options=()))
 
 
 def test_options_that_are_too_slow_are_told_in_number() -> None:

@@ -73,13 +73,17 @@ def test_a_month_of_service_is_rented_for_all_its_hours() -> None:
     """The unit of work is a month of 730 hours, as many as the horizon has, at full use."""
     plan = _chat()
     option = _aws(plan)
-    assert option.calendar_days * 24 == pytest.approx(730)
-    assert option.calendar_days_low == option.calendar_days_high == option.calendar_days
-    assert option.runs_in_horizon == pytest.approx(36)
+    assert option.performance.calendar_days * 24 == pytest.approx(730)
+    assert (
+        option.performance.calendar_days_low
+        == option.performance.calendar_days_high
+        == option.performance.calendar_days
+    )
+    assert option.money.runs_in_horizon == pytest.approx(36)
     assert plan.economics.utilisation == pytest.approx(1.0)
-    assert option.run_usd is not None
-    assert option.usd_per_gpu_hour is not None
-    assert option.run_usd > option.usd_per_gpu_hour * option.gpus * 730 * 0.99
+    assert option.money.run_usd is not None
+    assert option.money.usd_per_gpu_hour is not None
+    assert option.money.run_usd > option.money.usd_per_gpu_hour * option.cluster.gpus * 730 * 0.99
 
 
 def test_capacity_that_ends_cannot_be_the_answer_of_a_service() -> None:
@@ -93,22 +97,26 @@ def test_capacity_that_ends_cannot_be_the_answer_of_a_service() -> None:
 def test_nodes_hold_the_replicas_of_the_peak_and_the_spare_ones() -> None:
     """Accelerators are those of replicas, spare replicas and idle ones; the peak is 1.5 times the mean."""
     for option in _chat().options:
-        whole = (option.replicas + option.spare_replicas) * option.layout.gpus
-        assert whole + option.idle_gpus == option.gpus == option.nodes * option.gpus_per_node
-        assert option.peak_requests_per_s == pytest.approx(30)
-        assert option.mean_requests_per_s == pytest.approx(20)
-        assert option.replicas * option.capacity_requests_per_s >= 30 * (1 - 1e-9)
-        assert option.meets_goal
+        whole = (option.performance.replicas + option.performance.spare_replicas) * option.performance.layout.gpus
+        assert (
+            whole + option.performance.idle_gpus
+            == option.cluster.gpus
+            == option.cluster.nodes * option.cluster.gpus_per_node
+        )
+        assert option.performance.peak_requests_per_s == pytest.approx(30)
+        assert option.performance.mean_requests_per_s == pytest.approx(20)
+        assert option.performance.replicas * option.performance.capacity_requests_per_s >= 30 * (1 - 1e-9)
+        assert option.performance.meets_goal
 
 
 def test_a_million_tokens_cost_the_month_over_its_tokens() -> None:
     """20 requests/s of 300 tokens are 15,768 million output tokens in 730 hours."""
     option = _aws(_chat())
-    price = option.usd_per_million_tokens
-    assert option.output_tokens_per_month == pytest.approx(20 * 300 * 730 * 3600)
-    assert option.run_usd is not None
-    assert price.output == pytest.approx(option.run_usd / 15_768)
-    assert price.blended == pytest.approx(option.run_usd / (15_768 * 1300 / 300))
+    price = option.money.usd_per_million_tokens
+    assert option.performance.output_tokens_per_month == pytest.approx(20 * 300 * 730 * 3600)
+    assert option.money.run_usd is not None
+    assert price.output == pytest.approx(option.money.run_usd / 15_768)
+    assert price.blended == pytest.approx(option.money.run_usd / (15_768 * 1300 / 300))
     assert price.output_at_capacity is not None
     assert price.output is not None
     assert price.output_at_capacity < price.output / 1.4
@@ -118,16 +126,18 @@ def test_renting_a_spare_replica_more_is_never_cheaper() -> None:
     """Spare replicas and users add nodes or none."""
     few, many = _plan("replicas.spare=0"), _plan("replicas.spare=6")
     for one, other in zip(few.options, many.options, strict=True):
-        assert one.nodes < other.nodes
-        assert (one.spare_replicas, other.spare_replicas) == (0, 6)
+        assert one.cluster.nodes < other.cluster.nodes
+        assert (one.performance.spare_replicas, other.performance.spare_replicas) == (0, 6)
 
 
 def test_growth_sizes_for_the_end_of_the_horizon_and_costs_todays_tokens() -> None:
     """Traffic that doubles every year is eight times as much after three; a million of today's tokens cost more."""
     grown = _aws(_plan("traffic.growth=1.0"))
-    assert grown.peak_requests_per_s == pytest.approx(30 * 8, rel=1e-6)
-    assert grown.mean_requests_per_s == pytest.approx(20)
-    assert (grown.usd_per_million_tokens.output or 0) > 2 * (_aws(_chat()).usd_per_million_tokens.output or 0)
+    assert grown.performance.peak_requests_per_s == pytest.approx(30 * 8, rel=1e-6)
+    assert grown.performance.mean_requests_per_s == pytest.approx(20)
+    assert (grown.money.usd_per_million_tokens.output or 0) > 2 * (
+        _aws(_chat()).money.usd_per_million_tokens.output or 0
+    )
 
 
 def test_a_daily_curve_gives_its_peak() -> None:
@@ -143,7 +153,7 @@ def test_active_users_are_requests_in_flight() -> None:
         "traffic.requests_per_s=null", "traffic.users=300", "traffic.active_share=10 %", "traffic.peak_over_mean=1"
     )
     option = _aws(plan)
-    assert option.in_flight * option.replicas == pytest.approx(30, rel=0.1)
+    assert option.performance.in_flight * option.performance.replicas == pytest.approx(30, rel=0.1)
 
 
 def test_a_plan_of_a_service_is_read_back_as_it_was_written() -> None:
@@ -157,7 +167,7 @@ def test_answer_and_comparison_tell_replicas_latencies_and_dollars() -> None:
     plan = _chat()
     text = plan_text(plan, Path("chat.yaml"), details=True, money=USD)
     option = _aws(plan)
-    assert f"{option.replicas} replicas and 1 spare" in text
+    assert f"{option.performance.replicas} replicas and 1 spare" in text
     assert "per million output tokens" in " ".join(text.split())
     assert "known pair" in text
     assert "keys and values" in text
@@ -170,45 +180,48 @@ def test_answer_and_comparison_tell_replicas_latencies_and_dollars() -> None:
 def test_a_day_is_kept_for_its_peak_and_worked_for_its_requests() -> None:
     """20 requests/s of a day over those of a replica are the hours worked; dollars follow the hours."""
     option = _aws(_chat())
-    day, kept = option.day, (option.replicas + option.spare_replicas) * 24
+    day, kept = option.performance.day, (option.performance.replicas + option.performance.spare_replicas) * 24
     assert day.kept_hours == pytest.approx(kept)
-    assert day.worked_hours == pytest.approx(20 * 24 / option.capacity_requests_per_s, rel=1e-6)
+    assert day.worked_hours == pytest.approx(20 * 24 / option.performance.capacity_requests_per_s, rel=1e-6)
     assert day.worked_hours < day.following_hours <= day.kept_hours
-    assert day.kept_usd == option.run_usd
-    assert day.worked_usd == pytest.approx((option.run_usd or 0) * day.worked_hours / kept)
+    cost = option.money.replica_hours
+    assert cost.kept_usd == option.money.run_usd
+    assert cost.worked_usd == pytest.approx((option.money.run_usd or 0) * day.worked_hours / kept)
     assert sum(day.hourly_requests_per_s) / 24 == pytest.approx(20)
     assert day.hourly_requests_per_s.index(max(day.hourly_requests_per_s)) in (11, 12)
-    assert 1 <= day.least_replicas <= day.most_replicas == option.replicas
-    weights = option.replica_memory.weights * option.layout.gpus
-    assert day.start_lag_s == pytest.approx(weights / option.storage.read_bytes_per_s)
+    assert 1 <= day.least_replicas <= day.most_replicas == option.performance.replicas
+    weights = option.performance.replica_memory.weights * option.performance.layout.gpus
+    assert day.start_lag_s == pytest.approx(weights / option.design.storage.read_bytes_per_s)
 
 
 def test_a_curve_given_drives_the_hours() -> None:
     """One busy hour in 24 leaves most hours of the peak's replicas idle; owned nodes save nothing by letting go."""
     curve = json.dumps([10.0] + [1.0] * 23)
     plan = _plan(f"traffic.daily_curve={curve}", "traffic.peak_over_mean=null", "traffic.requests_per_s=100")
-    day = _aws(plan).day
+    day = _aws(plan).performance.day
     assert day.hourly_requests_per_s[0] == pytest.approx(10 * day.hourly_requests_per_s[1], rel=1e-6)
     assert day.worked_hours < 0.3 * day.kept_hours
     owned = plan.option("onprem")
     assert owned is not None
-    assert serving_option(owned).day.following_usd is None
+    assert serving_option(owned).money.replica_hours.following_usd is None
 
 
 def test_the_front_of_rates_is_one_and_holds_what_is_planned() -> None:
     """Fewer tokens for a user come with more of an accelerator, and no replica of the plan lies beyond the front."""
     for option in _chat().options:
-        users = [point.tokens_per_s_per_user for point in option.rate_front]
-        gpus = [point.tokens_per_s_per_gpu for point in option.rate_front]
+        users = [point.tokens_per_s_per_user for point in option.performance.rate_front]
+        gpus = [point.tokens_per_s_per_gpu for point in option.performance.rate_front]
         assert len(users) > 3
         assert users == sorted(users, reverse=True)
         assert gpus == sorted(gpus)
         beyond = [
-            gpu for user, gpu in zip(users, gpus, strict=True) if user >= 0.98 * option.output_tokens_per_s_per_user
+            gpu
+            for user, gpu in zip(users, gpus, strict=True)
+            if user >= 0.98 * option.performance.output_tokens_per_s_per_user
         ]
-        assert option.tokens_per_s_per_gpu <= 1.3 * max(beyond, default=np.inf)
+        assert option.performance.tokens_per_s_per_gpu <= 1.3 * max(beyond, default=np.inf)
         # A user alone on the largest replica gets the inverse of its time per token, which no bound forbids.
-        assert users[0] < 1 / min(other.time_per_token_bound_s for other in _chat().options) * 8
+        assert users[0] < 1 / min(other.performance.time_per_token_bound_s for other in _chat().options) * 8
 
 
 def _traced(folder: Path, lines: list[str]) -> ServingPlan:
@@ -229,8 +242,8 @@ def test_a_trace_is_the_distribution_and_the_rate(tmp_path: Path) -> None:
     assert work.requests_per_s == pytest.approx(10)
     assert work.input_tokens == pytest.approx(2000, rel=1e-3)
     assert (work.input_tokens_p95, work.output_tokens, work.output_tokens_p95) == (3000, 200, 200)
-    assert option.mean_requests_per_s == pytest.approx(10)
-    assert option.peak_requests_per_s == pytest.approx(15)
+    assert option.performance.mean_requests_per_s == pytest.approx(10)
+    assert option.performance.peak_requests_per_s == pytest.approx(15)
 
 
 @pytest.mark.parametrize(
@@ -277,22 +290,22 @@ def test_every_number_of_a_service_is_explained() -> None:
         "usd_per_million_output_tokens_at_capacity",
     ):  # fmt: skip
         assert find(known, number).equation
-    assert find(known, "nodes").equation[-1].endswith(f"= {option.nodes}")
-    assert find(known, "replicas").equation[-1].endswith(f": {option.replicas}")
+    assert find(known, "nodes").equation[-1].endswith(f"= {option.cluster.nodes}")
+    assert find(known, "replicas").equation[-1].endswith(f": {option.performance.replicas}")
 
 
 def test_pools_slices_chats_and_one_pass_are_explained() -> None:
     """What only some services have is explained with the plan's own numbers, and what they lack is not."""
     apart = _plan("workload.options.disaggregated=always")
     option, known = _aws(apart), explanations(apart, "aws")
-    pool = option.prefill_pool
+    pool = option.performance.prefill_pool
     assert pool is not None
     assert find(known, "prefill_pool").equation[-1].endswith(f": {pool.workers}")
-    assert find(known, "nodes").equation[-1].endswith(f"= {option.nodes}")
-    price = option.usd_per_million_tokens
+    assert find(known, "nodes").equation[-1].endswith(f"= {option.cluster.nodes}")
+    price = option.money.usd_per_million_tokens
     assert price.input_by_time is not None
     assert price.output_by_time is not None
-    inputs, outputs = option.input_tokens_per_month, option.output_tokens_per_month
+    inputs, outputs = option.performance.input_tokens_per_month, option.performance.output_tokens_per_month
     assert price.input_by_time * inputs + price.output_by_time * outputs == pytest.approx((price.output or 0) * outputs)
     for number, value in (
         ("usd_per_million_input_tokens_by_time", price.input_by_time),
@@ -302,8 +315,8 @@ def test_pools_slices_chats_and_one_pass_are_explained() -> None:
 
     small = _plan("workload.model=llama-3.2-3b", "workload.options={mig_slices: true}", "traffic.requests_per_s=2")
     option = _aws(small)
-    assert option.layout.slice
-    assert find(explanations(small, "aws"), "nodes").equation[-1].endswith(f"= {option.nodes}")
+    assert option.performance.layout.slice
+    assert find(explanations(small, "aws"), "nodes").equation[-1].endswith(f"= {option.cluster.nodes}")
 
     chats = _plan("traffic.sessions={turns: 4, pause: 60 s}", "workload.options={offload: {cache: 50 GB}}")
     found = find(explanations(chats, "aws"), "reused_input")
@@ -346,7 +359,7 @@ def test_goals_that_no_layout_meets_say_the_bound_or_the_nearest(
     found = [finding for finding in plan.findings if finding.id == identity]
     assert found
     assert all(finding.path == place and said in finding.message and "set goals." in finding.help for finding in found)
-    assert not any(option.meets_goal for option in plan.options)
+    assert not any(option.performance.meets_goal for option in plan.options)
 
 
 def test_a_model_that_does_not_fit_names_the_smallest_that_does() -> None:
@@ -363,8 +376,8 @@ def test_nodes_of_one_accelerator_serve_without_a_fabric() -> None:
     """An 8B model takes L40S nodes of one card each, a replica on each; 70B in 16 bits says why it cannot."""
     one = ("targets.aws={region: us-east-1, instance: g6e.xlarge}", "targets.onprem=null", "workload.precision=bf16")
     (option,) = _plan(*one, "workload.model=llama-3.1-8b").options
-    assert option.layout.gpus == option.gpus_per_node == 1
-    assert option.nodes == option.replicas + option.spare_replicas
+    assert option.performance.layout.gpus == option.cluster.gpus_per_node == 1
+    assert option.cluster.nodes == option.performance.replicas + option.performance.spare_replicas
     with pytest.raises(RuleError) as held:
         _plan(*one, "workload.model=llama-3.1-70b")
     (finding,) = held.value.findings
@@ -388,7 +401,7 @@ def test_an_unknown_framework_is_taken_with_a_warning_and_a_wider_band() -> None
     other = _plan("workload.framework=my-engine", "workload.parallelism.tensor=8")
     known = _plan("workload.parallelism.tensor=8")
     assert {warning.id for warning in other.warnings if warning.id.startswith("SRV")} == {"SRV020", "SRV022"}
-    wide, narrow = _aws(other).time_per_token_s, _aws(known).time_per_token_s
+    wide, narrow = _aws(other).performance.time_per_token_s, _aws(known).performance.time_per_token_s
     assert wide.high / wide.low > narrow.high / narrow.low
 
 
@@ -398,16 +411,23 @@ def test_a_costly_confidence_that_nobody_asked_for_gives_way_to_even_odds() -> N
     unset, even = _plan(_UNKNOWN, slow), _plan(_UNKNOWN, slow, "goals.confidence=0.5")
     sure = _aws(_plan(_UNKNOWN, slow, "goals.confidence=0.9"))
     option = _aws(unset)
-    assert (option.nodes, option.replicas) == (_aws(even).nodes, _aws(even).replicas)
-    assert (option.confidence, option.sure_nodes, option.even_odds_nodes) == (0.5, sure.nodes, option.nodes)
-    assert option.meets_goal
+    assert (option.cluster.nodes, option.performance.replicas) == (
+        _aws(even).cluster.nodes,
+        _aws(even).performance.replicas,
+    )
+    assert (option.performance.confidence, option.performance.sure_nodes, option.performance.even_odds_nodes) == (
+        0.5,
+        sure.cluster.nodes,
+        option.cluster.nodes,
+    )
+    assert option.performance.meets_goal
     text = " ".join(plan_text(unset, Path("chat.yaml"), money=USD).split())
     assert "at P95, even odds: the prediction is too uncertain for 90 % confidence" in text
     answer = text.split(" One month ")[1].split(" Ranked ")[0]
     assert "even odds: the prediction is uncertain, 90 % confidence would take" in answer
     assert "load-test one replica first" in answer
     (warning,) = (one for one in unset.warnings if one.id == "SRV022" and one.message.startswith("aws"))
-    assert f"{option.nodes:,} nodes; 90 % would take {sure.nodes:,}" in warning.message
+    assert f"{option.cluster.nodes:,} nodes; 90 % would take {sure.cluster.nodes:,}" in warning.message
 
 
 def test_a_confidence_that_is_set_is_obeyed_whatever_it_costs() -> None:
@@ -416,19 +436,22 @@ def test_a_confidence_that_is_set_is_obeyed_whatever_it_costs() -> None:
     told = {finding.message.split(":")[0]: finding for finding in wide.warnings if finding.id == "SRV022"}
     nodes = int(re.search(r"even odds ([\d,]+):", told["aws"].message)[1])  # type: ignore[index]
     even = _plan(_UNKNOWN, "goals.first_token=2 s", "goals.confidence=0.5")
-    assert _aws(even).nodes == nodes
-    assert _aws(wide).nodes > 1.5 * nodes
-    assert _aws(wide).confidence == 0.9
+    assert _aws(even).cluster.nodes == nodes
+    assert _aws(wide).cluster.nodes > 1.5 * nodes
+    assert _aws(wide).performance.confidence == 0.9
     assert not [finding for finding in even.warnings if finding.id == "SRV022"]
 
 
 def test_where_it_costs_little_the_usual_confidence_holds() -> None:
     """Of a measured pair the default is the plan of 90 %, with at least that probability."""
     for option, asked in zip(_chat().options, _plan("goals.confidence=0.9").options, strict=True):
-        assert option.nodes == asked.nodes
-        assert option.confidence == 0.9
-        assert option.probability >= 0.9
-        assert option.nodes < 1.5 * (option.even_odds_nodes or 0) or option.nodes - (option.even_odds_nodes or 0) <= 1
+        assert option.cluster.nodes == asked.cluster.nodes
+        assert option.performance.confidence == 0.9
+        assert option.performance.probability >= 0.9
+        assert (
+            option.cluster.nodes < 1.5 * (option.performance.even_odds_nodes or 0)
+            or option.cluster.nodes - (option.performance.even_odds_nodes or 0) <= 1
+        )
 
 
 def test_what_only_the_favourable_end_of_the_band_meets_is_uncertain() -> None:
@@ -437,21 +460,21 @@ def test_what_only_the_favourable_end_of_the_band_meets_is_uncertain() -> None:
     for milliseconds in (60, 24, 18, 14, 10, 7, 5, 3):
         plan = _plan(f"goals.time_per_token={milliseconds} ms", "workload.precision=bf16", "workload.framework=tgi")
         option = _aws(plan)
-        seen.append(option.outcome)
+        seen.append(option.performance.outcome)
         identities = {finding.id for finding in plan.findings if finding.message.startswith("aws")}
-        if option.outcome is Outcome.MET:
+        if option.performance.outcome is Outcome.MET:
             assert not identities
-        elif option.outcome is Outcome.UNCERTAIN:
+        elif option.performance.outcome is Outcome.UNCERTAIN:
             assert identities == {"SRV015"}
-            assert 0.05 < option.probability < 0.5
-            assert not option.meets_goal
+            assert 0.05 < option.performance.probability < 0.5
+            assert not option.performance.meets_goal
             text = " ".join(plan_text(plan, Path("chat.yaml"), money=USD).split())
             assert "not possible" not in text.split(" Service ")[0]
             assert "uncertain: no layout reaches 90 % confidence" in text
         else:
             assert identities <= {"SRV012", "SRV013", "SRV014"}
             assert identities
-            assert option.probability < 0.1
+            assert option.performance.probability < 0.1
     assert set(seen) == set(Outcome)
     assert seen == sorted(seen, key=list(Outcome).index)
 
@@ -465,16 +488,16 @@ def test_goals_that_leave_a_replica_one_request_say_what_looser_ones_take() -> N
     looser = _plan("goals.first_token=425 ms", "goals.time_per_token=62.5 ms", "goals.confidence=0.5",
                    "traffic.requests_per_s=200", "workload.parallelism.tensor=2",
                    "workload.framework=trtllm")  # fmt: skip
-    assert f"{_aws(plan).nodes:,} nodes, and {_aws(looser).nodes:,} were" in warning.message
-    assert 2 * _aws(looser).nodes <= _aws(plan).nodes
+    assert f"{_aws(plan).cluster.nodes:,} nodes, and {_aws(looser).cluster.nodes:,} were" in warning.message
+    assert 2 * _aws(looser).cluster.nodes <= _aws(plan).cluster.nodes
 
 
 def test_the_probability_of_an_option_is_printed_explained_and_in_the_plan() -> None:
     """JSON, the table of the answer, the details of the service and `explain goals_met` have one number."""
     plan = _chat()
     option = _aws(plan)
-    said = f"{option.probability * 100:.0f} %"
-    assert json.loads(dumps(plan))["options"][0]["probability"] == option.probability
+    said = f"{option.performance.probability * 100:.0f} %"
+    assert json.loads(dumps(plan))["options"][0]["performance"]["probability"] == option.performance.probability
     assert ("goals met", said) in option.key_figures
     for details in (False, True):
         text = " ".join(plan_text(plan, Path("chat.yaml"), details=details, money=USD).split())
@@ -504,9 +527,9 @@ def test_rows_of_a_framework_of_ones_own_change_the_plan(tmp_path: Path, monkeyp
     after = _plan(*held)
     assert "SRV020" in {warning.id for warning in before.warnings}
     assert "SRV020" not in {warning.id for warning in after.warnings}
-    wide, narrow = _aws(before).time_per_token_s, _aws(after).time_per_token_s
+    wide, narrow = _aws(before).performance.time_per_token_s, _aws(after).performance.time_per_token_s
     assert narrow.high / narrow.low < 0.8 * wide.high / wide.low
-    assert _aws(after).probability > _aws(before).probability
+    assert _aws(after).performance.probability > _aws(before).performance.probability
     assert narrow.value != wide.value
 
 
@@ -519,7 +542,7 @@ def test_a_service_that_misses_its_goals_finishes_nothing() -> None:
 
 def test_a_plan_of_training_is_no_service() -> None:
     """What only services have is refused for other kinds."""
-    assert serving_option(_aws(_chat())).replicas > 0
+    assert serving_option(_aws(_chat())).performance.replicas > 0
     with pytest.raises(InputError, match="workloads of kind train do not serve"):
         serving_plan(shipped())
 

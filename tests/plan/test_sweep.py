@@ -100,9 +100,9 @@ def test_a_plan_of_the_same_target_agrees() -> None:
     resolved = resolve(shipped.blueprint, catalogue)
     assert isinstance(resolved, Resolved)
     option = decide(shipped.blueprint, resolved, Facts.open()).options[0]
-    swept = [point for point in made(asked("p5.48xlarge", of=shipped)).points if point.nodes == option.nodes]
-    assert [point.calendar_days for point in swept] == [option.calendar_days]
-    assert swept[0].run_usd == pytest.approx(option.run_usd, abs=0.01)
+    swept = [point for point in made(asked("p5.48xlarge", of=shipped)).points if point.nodes == option.cluster.nodes]
+    assert [point.calendar_days for point in swept] == [option.performance.calendar_days]
+    assert swept[0].run_usd == pytest.approx(option.money.run_usd, abs=0.01)
 
 
 def test_on_demand_cost_is_the_price_times_the_hours() -> None:
@@ -141,8 +141,8 @@ def test_what_is_bought_costs_what_a_plan_says() -> None:
     resolved = resolve(bound.blueprint, CATALOGUE)
     assert isinstance(resolved, Resolved)
     option = decide(bound.blueprint, resolved, Facts.open()).options[0]
-    assert points[0].capex_usd == pytest.approx(option.capex_usd, abs=0.01)
-    assert points[0].run_usd == pytest.approx(option.run_share_usd, abs=0.01)
+    assert points[0].capex_usd == pytest.approx(option.money.capex_usd, abs=0.01)
+    assert points[0].run_usd == pytest.approx(option.money.run_share_usd, abs=0.01)
     assert all(before.capex_usd < after.capex_usd for before, after in itertools.pairwise(points))
 
 

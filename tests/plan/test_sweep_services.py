@@ -37,12 +37,16 @@ def test_a_swept_node_type_has_the_size_of_the_plan() -> None:
     """Nodes, replicas, probability and the cash of a month are those of `plan` on the same instances."""
     _, points, _ = _swept()
     option = _plan().options[0]
-    same = next(point for point in points if point.node_type == option.instance)
-    assert (same.nodes, same.replicas, same.replica_gpus) == (option.nodes, option.replicas, option.layout.gpus)
-    assert same.probability == pytest.approx(option.probability)
-    assert same.tokens_per_s_per_gpu == pytest.approx(option.tokens_per_s_per_gpu)
-    assert same.month_usd == pytest.approx(option.run_usd, rel=0.01)
-    assert same.rate_front == option.rate_front
+    same = next(point for point in points if point.node_type == option.cluster.instance)
+    assert (same.nodes, same.replicas, same.replica_gpus) == (
+        option.cluster.nodes,
+        option.performance.replicas,
+        option.performance.layout.gpus,
+    )
+    assert same.probability == pytest.approx(option.performance.probability)
+    assert same.tokens_per_s_per_gpu == pytest.approx(option.performance.tokens_per_s_per_gpu)
+    assert same.month_usd == pytest.approx(option.money.run_usd, rel=0.01)
+    assert same.rate_front == option.performance.rate_front
 
 
 def test_three_answers_come_first_and_what_cannot_serve_is_said() -> None:
@@ -108,8 +112,8 @@ def test_a_difference_of_services_has_replicas_percentiles_and_token_prices() ->
     found = differences(whole, half, ("whole", "half"))
     [aws] = [entry for entry in found.targets if entry.target == "aws"]
     changed = {change.name: change for change in aws.figures}
-    assert changed["replicas"].before == whole.options[0].replicas
-    assert changed["replicas"].after == half.options[0].replicas
+    assert changed["replicas"].before == whole.options[0].performance.replicas
+    assert changed["replicas"].after == half.options[0].performance.replicas
     assert {"first_token_ms", "ms_per_token", "usd_per_million_output_tokens"} <= set(changed)
     text = plain_text(found, Causes(), whole.workload.unit, USD)
     assert "replicas: " in text

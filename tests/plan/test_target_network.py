@@ -42,21 +42,23 @@ def problems_of(*values: str) -> list[tuple[str, str]]:
 def test_what_says_nothing_changes_nothing() -> None:
     """An oversubscription of 1 and no more ways than two levels give the plan of a blueprint without a network."""
     plain = option()
-    assert (plain.power_cap_w, plain.network.leaf_gpus) == (None, None)
+    assert (plain.cluster.power_cap_w, plain.cluster.network.leaf_gpus) == (None, None)
     assert option(f"{NETWORK}.oversubscription=1", f"{NETWORK}.sharp=false") == plain
 
 
 def test_a_narrow_fabric_is_slower_and_has_fewer_spines() -> None:
     """At 3:1 a leaf of 64 ports has 16 uplinks and 48 nodes below it."""
     plain, narrow = option(), option(f"{NETWORK}.oversubscription=3")
-    assert narrow.network.leaf_gpus == 48 * 8
-    assert plain.facility is not None
-    assert narrow.facility is not None
-    assert narrow.facility.fabric.uplinks_per_leaf == 16
-    assert plain.facility.fabric.uplinks_per_leaf == 32
+    assert narrow.cluster.network.leaf_gpus == 48 * 8
+    assert plain.design.facility is not None
+    assert narrow.design.facility is not None
+    assert narrow.design.facility.fabric.uplinks_per_leaf == 16
+    assert plain.design.facility.fabric.uplinks_per_leaf == 32
     wide = ("targets.onprem.max_nodes=256", "goals.finish_within=20 days")
-    days = {point.nodes: point.calendar_days for point in option(*wide).front}
-    slower = {point.nodes: point.calendar_days for point in option(*wide, f"{NETWORK}.oversubscription=3").front}
+    days = {point.nodes: point.calendar_days for point in option(*wide).performance.front}
+    slower = {
+        point.nodes: point.calendar_days for point in option(*wide, f"{NETWORK}.oversubscription=3").performance.front
+    }
     both = days.keys() & slower.keys()
     assert all(slower[nodes] >= days[nodes] for nodes in both)
     assert any(slower[nodes] > days[nodes] for nodes in both if nodes > 48)
@@ -65,9 +67,9 @@ def test_a_narrow_fabric_is_slower_and_has_fewer_spines() -> None:
 def test_tiers_apart() -> None:
     """Leaf and spine have ratios of their own; both arrive at the plan and at the design."""
     tiers = option(f"{NETWORK}.oversubscription.leaf=2", f"{NETWORK}.oversubscription.spine=1.5")
-    assert (tiers.network.leaf_oversubscription, tiers.network.spine_oversubscription) == (2, 1.5)
-    assert tiers.facility is not None
-    assert tiers.facility.rules.leaf_oversubscription == 2
+    assert (tiers.cluster.network.leaf_oversubscription, tiers.cluster.network.spine_oversubscription) == (2, 1.5)
+    assert tiers.design.facility is not None
+    assert tiers.design.facility.rules.leaf_oversubscription == 2
 
 
 def test_a_power_cap_reaches_speed_power_and_energy() -> None:
@@ -76,12 +78,14 @@ def test_a_power_cap_reaches_speed_power_and_energy() -> None:
         option("targets.onprem.max_nodes=32"),
         option("targets.onprem.max_nodes=32", "targets.onprem.power_cap=500 W"),
     )
-    assert capped.power_cap_w == 500
-    assert capped.facility is not None
-    assert capped.facility.power.compute_w == pytest.approx(capped.nodes * 8_600)
-    assert plain.facility is not None
-    assert plain.facility.power.compute_w == pytest.approx(plain.nodes * 10_200)
-    assert capped.calendar_days * capped.nodes > plain.calendar_days * plain.nodes
+    assert capped.cluster.power_cap_w == 500
+    assert capped.design.facility is not None
+    assert capped.design.facility.power.compute_w == pytest.approx(capped.cluster.nodes * 8_600)
+    assert plain.design.facility is not None
+    assert plain.design.facility.power.compute_w == pytest.approx(plain.cluster.nodes * 10_200)
+    assert (
+        capped.performance.calendar_days * capped.cluster.nodes > plain.performance.calendar_days * plain.cluster.nodes
+    )
 
 
 def test_the_plan_tells_traffic_and_keeps_it() -> None:
@@ -92,9 +96,9 @@ def test_the_plan_tells_traffic_and_keeps_it() -> None:
     assert text == dumps(planned(*values))
     assert loads(text) == plan
     told = json.loads(text)["options"][0]
-    assert told["network"]["flat"] is True
+    assert told["cluster"]["network"]["flat"] is True
     assert {"name", "ranks", "stride", "level", "way", "size_bytes", "bytes_per_s", "seconds", "times"} == set(
-        told["traffic"][0]
+        told["performance"]["traffic"][0]
     )
 
 

@@ -19,7 +19,7 @@ from clusterwright.errors import ClusterwrightError, RuleError
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sweep.fronts import facts, gathered
 from clusterwright.sweep.run import run
 from clusterwright.sweep.space import NodeRange, questions, scenarios
@@ -144,18 +144,24 @@ def numbers(value: Any, path: str = "") -> Any:  # noqa: ANN401 - anything of a 
 
 def check_option(option: TrainingOption) -> None:
     """Check that what must be positive is, and that bands and shares are in order."""
-    for name in ("nodes", "gpus", "mfu", "tokens_per_s_per_gpu", "calendar_days", "hbm_bytes_per_gpu"):
-        assert getattr(option, name) > 0, name
-    assert 0 < option.goodput <= 1
-    assert option.mfu <= 1
-    assert option.calendar_days_low <= option.calendar_days <= option.calendar_days_high * (1 + 1e-12)
-    assert 0 < option.memory_bytes_per_gpu.total <= option.hbm_bytes_per_gpu
-    assert option.step.total_s > 0
-    assert all(part >= 0 for _, part in numbers(option.step))
-    assert option.run_usd is None or option.run_usd > 0
-    assert option.storage.capacity_bytes > 0
-    layout = option.layout
-    assert layout.tp * layout.cp * layout.pp * layout.dp == option.training_nodes * option.gpus_per_node
+    for name in ("nodes", "gpus", "hbm_bytes_per_gpu"):
+        assert getattr(option.cluster, name) > 0, name
+    for name in ("mfu", "tokens_per_s_per_gpu", "calendar_days"):
+        assert getattr(option.performance, name) > 0, name
+    assert 0 < option.performance.goodput <= 1
+    assert option.performance.mfu <= 1
+    assert (
+        option.performance.calendar_days_low
+        <= option.performance.calendar_days
+        <= option.performance.calendar_days_high * (1 + 1e-12)
+    )
+    assert 0 < option.performance.memory_bytes_per_gpu.total <= option.cluster.hbm_bytes_per_gpu
+    assert option.performance.step.total_s > 0
+    assert all(part >= 0 for _, part in numbers(option.performance.step))
+    assert option.money.run_usd is None or option.money.run_usd > 0
+    assert option.design.storage.capacity_bytes > 0
+    layout = option.performance.layout
+    assert layout.tp * layout.cp * layout.pp * layout.dp == option.training_nodes * option.cluster.gpus_per_node
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -49,6 +49,7 @@ class _Priced:
     """An option of which only money is asked."""
 
     def __init__(self, **usd: float) -> None:
+        self.money = self
         self.horizon_usd: float | None = sum(usd.values())
         self.horizon_breakdown = tuple(
             CategoryCost(category=name, usd=amount, priced_usd=amount) for name, amount in usd.items()
@@ -118,7 +119,7 @@ def test_storage_of_each_remains() -> None:
 def test_an_unknown_cost_stays_unknown() -> None:
     """A workload without a known cost makes the cluster's unknown, and every part of it."""
     unknown = priced(compute=1.0)
-    unknown.horizon_usd = None  # type: ignore[misc]
+    unknown.money.horizon_usd = None  # type: ignore[misc]
     assert rented_usd({"chat": unknown}, {}) is None
     assert owned_usd(priced(compute=1.0), [unknown], always_on=True) is None
     assert split(None, (service(), run(2))) == {"chat": None, "tune": None}

@@ -38,13 +38,15 @@ def test_a_run_of_the_night_takes_no_node_more(cloud: SharedResult) -> None:
     service, run = (cloud.alone[name].plan.option("aws") for name in ("chat", "weekly"))
     assert service is not None
     assert run is not None
-    assert option.nodes == service.nodes == chat.nodes
-    assert option.instance == run.instance == service.instance
+    assert option.nodes == service.cluster.nodes == chat.nodes
+    assert option.instance == run.cluster.instance == service.cluster.instance
     assert weekly.lent_share == 1.0
-    compute = sum(cost.usd for cost in run.horizon_breakdown if cost.category == "compute")
+    compute = sum(cost.usd for cost in run.money.horizon_breakdown if cost.category == "compute")
     assert option.saved_usd == pytest.approx(compute)
     assert option.usd == pytest.approx(sum(part.usd or 0.0 for part in option.parts))
-    assert weekly.worked_node_hours == pytest.approx(156 * run.front[0].calendar_days * 24 * run.front[0].nodes)
+    assert weekly.worked_node_hours == pytest.approx(
+        156 * run.performance.front[0].calendar_days * 24 * run.performance.front[0].nodes
+    )
     assert cloud.error is None
 
 
@@ -100,11 +102,11 @@ def test_owned_nodes_are_bought_once(facts: Facts) -> None:
     option = result.plan.options[0]
     service = result.alone["chat"].plan.option("onprem")
     assert service is not None
-    assert service.horizon_usd is not None
+    assert service.money.horizon_usd is not None
     assert option.owned
-    assert option.nodes == service.nodes
+    assert option.nodes == service.cluster.nodes
     assert option.usd is not None
-    assert option.usd >= service.horizon_usd
+    assert option.usd >= service.money.horizon_usd
     assert (option.saved_share or 0.0) > 0.1
 
 

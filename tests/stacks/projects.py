@@ -195,7 +195,12 @@ def write(case: Case, folder: Path, *, stack: str = STACK) -> None:
     """
     plan = plan_for(case.cloud, case.instance)
     plan = replace(plan, cluster=replace(plan.cluster, name=case.cluster))
-    option = replace(plan.options[0], nodes=case.nodes, scheduler=case.scheduler)
+    option = plan.options[0]
+    option = replace(
+        option,
+        cluster=replace(option.cluster, nodes=case.nodes),
+        deployment=replace(option.deployment, scheduler=case.scheduler),
+    )
     files = stack_files(plan, option, load(), USD)
     written = stack_name(plan, option)
     for path, file in files.items():

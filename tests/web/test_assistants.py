@@ -54,9 +54,9 @@ def test_an_assistant_plans_changes_and_explains() -> None:
         expected = cw.plan(ROOT / "blueprints" / "train-gpt3-175b.yaml").options[0]
         first = plan["options"][0]
         assert (first["instance"], first["nodes"], first["run_usd"]) == (
-            expected.instance,
-            expected.nodes,
-            expected.run_cost_usd,
+            expected.cluster.instance,
+            expected.cluster.nodes,
+            expected.money.run_cost_usd,
         )
         wrong, found = await said(session, "explain", blueprint=text, number="run_usd", on="aws")
         assert not wrong

@@ -1,8 +1,6 @@
 """The software of one target's nodes: facts of the hardware, what the blueprint pins, and the set that follows."""
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from clusterwright.blueprint.reading.problems import Problem
@@ -10,79 +8,18 @@ from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog.software import mig, solver
+from clusterwright.catalog.software.node import Software
 from clusterwright.catalog.software.solver import Chosen, Pin
 from clusterwright.clouds import CLOUDS
 
 #: Operating systems where the blueprint names none: DGX systems come with their own.
 _SYSTEM, _DGX_SYSTEM = "ubuntu-24.04", "dgx-os-7"
-_SLICES = "slices"
 #: Parts of an image's name, and the image of the table.
 _IMAGES = (
     ("ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04", "aws-dlami-x86_64"),
     ("ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-24.04", "aws-dlami-arm64"),
     ("ubuntu-accelerator-2404-amd64-with-nvidia-580", "gcp-ubuntu-2404-580"),
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Software:
-    """What is on every node of one target.
-
-    Attributes:
-        target: `aws`, `azure`, `gcp` or `onprem`.
-        parts: facts, releases and settings in the order in which they were chosen.
-        geometry: MIG profiles of one GPU; empty where GPUs are not divided. divided_gpus: of a node.
-        divided_nodes: the last of the cluster's; all if None.
-        sharing: way in which jobs share whole GPUs: `mps`, `time-slicing`, `hami`, `vgpu`; empty for none.
-        shared_parts: jobs on one GPU at most.
-        shared_nodes: the last of the cluster's; all if None.
-    """
-
-    target: str
-    parts: tuple[Chosen, ...]
-    geometry: tuple[str, ...] = ()
-    divided_gpus: int = 0
-    divided_nodes: int | None = None
-    sharing: str = ""
-    shared_parts: int = 1
-    shared_nodes: int | None = None
-
-    def version(self, component: str) -> str | None:
-        """Return the version of a component; None where it is unknown or not needed."""
-        return next((part.version for part in self.parts if part.component == component), None)
-
-    @property
-    def profiles(self) -> tuple[mig.Profile, ...]:
-        """The profiles of the divided accelerator; empty where GPUs are not divided."""
-        return mig.profiles_by_gpu().get(self.version("accelerator") or "", ()) if self.geometry else ()
-
-    @property
-    def instances(self) -> dict[str, int]:
-        """Instances of a divided node by profile, the largest first."""
-        order = [profile.name for profile in reversed(self.profiles)]
-        counts = Counter(self.geometry)
-        return {name: counts[name] * self.divided_gpus for name in order if name in counts}
-
-    def divided_of(self, nodes: int) -> int:
-        """Return how many of a cluster's nodes are divided, the last ones."""
-        if not self.geometry:
-            return 0
-        return nodes if self.divided_nodes is None else min(nodes, self.divided_nodes)
-
-    def shared_of(self, nodes: int) -> int:
-        """Return how many of a cluster's nodes have GPUs that jobs share, the last ones."""
-        if not self.sharing:
-            return 0
-        return nodes if self.shared_nodes is None else min(nodes, self.shared_nodes)
-
-
-def slice_partition(partition: str) -> str:
-    """Return Slurm's partition of nodes with slices: one of their own, so that no job for a whole GPU gets a slice.
-
-    Args:
-        partition: of nodes with whole GPUs.
-    """
-    return _SLICES if partition != _SLICES else f"{_SLICES}2"
 
 
 def facts_of(entry: ResolvedTarget, blueprint: Blueprint) -> dict[str, str]:

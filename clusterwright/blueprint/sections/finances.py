@@ -18,11 +18,6 @@ from clusterwright.blueprint.sections.uncertain import PricePath, UncertainBand
 _OF_EQUIPMENT = ("resale_fraction", "resale_by_age", "resale_decay", "building_depreciation")
 
 
-def _default(name: str) -> object:
-    """Return what a field of an owner is that nobody writes."""
-    return Owner.model_fields[name].get_default(call_default_factory=True, validated_data={})
-
-
 class Housing(Owner):
     """One place: every value of `tco.owner` that is another one there."""
 
@@ -34,8 +29,7 @@ class Housing(Owner):
     @model_validator(mode="after")
     def _of_a_place(self) -> "Housing":
         for name in _OF_EQUIPMENT:
-            # A plan that is read again has every field, those that nobody wrote at their defaults.
-            if name in self.model_fields_set and getattr(self, name) != _default(name):
+            if name in self.model_fields_set:
                 raise PydanticCustomError(
                     "choice",
                     "{name} is the same in every place",
@@ -87,8 +81,6 @@ class CurrencySection(Section):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         section = handler(core)
-        if handler.mode == "serialization":
-            return section
         return {"anyOf": [{"type": "string", "pattern": "^[A-Z]{3}$", "examples": ["EUR"]}, section]}
 
     @model_validator(mode="after")

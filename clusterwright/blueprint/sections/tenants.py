@@ -1,7 +1,6 @@
 """The section `tenants`: shares of the cluster by tenant, and their precedence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -19,29 +18,6 @@ RESERVED = frozenset({"all", "default", "gpu", "none", "normal", "root", "slices
 MOST_TENANTS = 50
 #: Shares are decimal fractions, whose sum may miss 1 by a rounding of the last bit.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tenant:
-    """A group of users with a share of the cluster.
-
-    Attributes:
-        share: of the GPUs, 0 to 1, that it gets back from others when it needs them.
-        borrows: whether it may use what others leave free; what it borrowed is taken back.
-        users: login names that submit for it.
-        most_gpus, most_gpus_per_user: at once; None for no limit but the cluster.
-        longest_job_s: None for no limit.
-        weight: of its fair share beside the others.
-    """
-
-    name: str
-    share: float
-    borrows: bool
-    users: tuple[str, ...]
-    most_gpus: int | None
-    most_gpus_per_user: int | None
-    longest_job_s: float | None
-    weight: float
 
 
 def _tenant_name(text: str) -> str:
@@ -77,23 +53,6 @@ class TenantSection(Section):
     )
     weight: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         None, description="of its fair share among those that wait; its share by default"
-    )
-
-
-def tenants_of(sections: Sequence[TenantSection]) -> tuple[Tenant, ...]:
-    """Return the tenants as plan and outputs hold them."""
-    return tuple(
-        Tenant(
-            name=one.name,
-            share=one.share,
-            borrows=one.when_free == "borrow",
-            users=tuple(one.users),
-            most_gpus=one.max_gpus,
-            most_gpus_per_user=one.max_gpus_per_user,
-            longest_job_s=one.longest_job,
-            weight=one.share if one.weight is None else one.weight,
-        )
-        for one in sections
     )
 
 
@@ -157,22 +116,3 @@ def tenant_problems(
                 help="give it a share, or set when_free: borrow",
             )
         # A listed user of two tenants is fine: the first is the account of jobs that name none.
-
-
-def gpus_of(tenants: Sequence[Tenant], gpus: int) -> dict[str, int]:
-    """Return the GPUs of each tenant's share, whole ones, by largest remainder; never more in all than their sum.
-
-    >>> half = dict(borrows=True, users=(), most_gpus=None, most_gpus_per_user=None, longest_job_s=None, weight=1.0)
-    >>> gpus_of([Tenant(name=name, share=1 / 3, **half) for name in "abc"], 8)
-    {'a': 3, 'b': 3, 'c': 2}
-
-    Args:
-        tenants: with their shares.
-        gpus: of the cluster.
-    """
-    exact = {tenant.name: tenant.share * gpus for tenant in tenants}
-    whole = {name: int(share + _ROUNDING) for name, share in exact.items()}
-    left = int(sum(exact.values()) + _ROUNDING * gpus) - sum(whole.values())
-    for name in sorted(exact, key=lambda name: whole[name] - exact[name])[:left]:
-        whole[name] += 1
-    return whole

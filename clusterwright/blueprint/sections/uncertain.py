@@ -44,8 +44,6 @@ class UncertainBand(Section):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         section = handler(core)
-        if handler.mode == "serialization":
-            return section
         return {"anyOf": [{"type": "number"}, {"type": "string", "examples": ["10 %"]}, section]}
 
     @model_validator(mode="after")

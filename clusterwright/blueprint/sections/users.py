@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 from pydantic.json_schema import WithJsonSchema
 
+from clusterwright import user_list
 from clusterwright.blueprint.fields import Section
-from clusterwright.blueprint.reading import user_list
 from clusterwright.blueprint.reading.problems import Problem
 
 #: `local`: the list of the blueprint, the same on every machine; `directory`, an LDAP of the site, is refused.

@@ -26,21 +26,21 @@ def read_folder(root: Path) -> Documents:
             help="name a folder that `clusterwright build` or `clusterwright onprem` wrote",
         )
     try:
-        plan = loads((root / PLAN).read_text(encoding="utf-8"))
+        plan = loads((root / PLAN).read_text(encoding="utf-8"), file=str(root / PLAN))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{root / PLAN} cannot be read: {error}", help="write the folder again") from None
     site = root if (root / _BILL).is_file() else root / "onprem"
     option = plan.option("onprem")
-    if option is None or option.facility is None or not (site / _BILL).is_file():
+    if option is None or option.design.facility is None or not (site / _BILL).is_file():
         raise InputError(
             f"{root} has no documents of a cluster on premises",
             help="add targets.onprem to the blueprint; `clusterwright preflight` checks projects of clouds",
         )
-    inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
+    inventory = replace(option.design.facility.inventory, host_prefix=plan.cluster.host_prefix)
     return Documents(
         root=root,
         site=site,
         plan=plan,
         option=option,
-        design=replace(option.facility, inventory=inventory),
+        design=replace(option.design.facility, inventory=inventory),
     )

@@ -126,15 +126,15 @@ def _cost(book: Workbook, documents: Documents) -> Iterator[_Amount]:
     head = next(index for index, row in enumerate(rows) if cash in row)
     at = _columns(rows[head])
     for option, row in zip(documents.plan.options, rows[head + 1 :], strict=False):
-        if option.missing:
+        if option.money.missing:
             continue
         for title, value in (
-            (cash, option.run_usd),
-            (share, option.run_share_usd),
-            ("horizon, USD", option.horizon_usd),
-            ("present value, USD", option.npv_usd),
-            ("buy now, USD", option.capex_usd),
-            ("USD per GPU-hour", option.usd_per_gpu_hour),
+            (cash, option.money.run_usd),
+            (share, option.money.run_share_usd),
+            ("horizon, USD", option.money.horizon_usd),
+            ("present value, USD", option.money.npv_usd),
+            ("buy now, USD", option.money.capex_usd),
+            ("USD per GPU-hour", option.money.usd_per_gpu_hour),
         ):
             # A run is paid in cash or has a share of what is bought: the other cell holds a dash.
             if value is not None or title not in {cash, share}:

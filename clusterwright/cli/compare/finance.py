@@ -17,7 +17,7 @@ from clusterwright.finance.finances import Finances
 from clusterwright.finance.returns import Return
 from clusterwright.finance.taxed import Taxed
 from clusterwright.finance.words import owning_text, price_note, several_owned
-from clusterwright.interface.documents import scenario
+from clusterwright.interface.documents import economics_document, scenario
 from clusterwright.interface.places import placing
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.currency import money_as_asked, with_currency
@@ -70,7 +70,7 @@ def compare(
     made = planned(path, set_values, "all", quotes, rates)
     loaded, plan = made.blueprint, made.plan
     with placing(loaded):
-        money = money_as_asked(plan, made.facts.book)
+        money = money_as_asked(plan)
         found = made.compare(draws=draws, seed=seed).finances
         if as_json:
             document = _document(plan, found) | {"scenario": scenario(loaded, plan)}
@@ -86,7 +86,7 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
         "schema": 1,
         "name": plan.name,
         "as_of": plan.as_of,
-        "economics": asdict(plan.economics),
+        "economics": economics_document(plan.economics),
         "options": [
             {name: getattr(cost, name) for name in OPTION}
             | {"run_usd": cost.run_cash_usd, "run_share_usd": cost.run_share_usd}
@@ -116,14 +116,14 @@ def _document(plan: Plan, found: Finances) -> dict[str, Any]:
 
 def _described(found: Finances, key: str) -> dict[str, Any]:
     """Return the hardware of an option and what is assumed of it; a mix has no hardware of its own."""
-    offer = found.offers.get(key)
-    if offer is None:
+    way = found.ways.get(key)
+    if way is None:
         return {"instance": "", "accelerator": "", "note": "", "reason": ""}
     return {
-        "instance": offer.instance,
-        "accelerator": offer.accelerator,
-        "note": offer.note,
-        "reason": offer.reason,
+        "instance": way.cluster.instance,
+        "accelerator": way.cluster.accelerator,
+        "note": way.note,
+        "reason": way.reason,
     }
 
 
@@ -204,8 +204,8 @@ def _options(plan: Plan, found: Finances, *, money: MoneyFormat, ranked: bool) -
 
 def _notes(found: Finances) -> list[str]:
     """Return what is assumed of options, each sentence once, with the options that it is of."""
-    offers = ((cost.key, found.offers.get(cost.key)) for cost in found.costs)
-    return [f"{line}." for line in _each_once((key, offer.note) for key, offer in offers if offer is not None)]
+    ways = ((cost.key, found.ways.get(cost.key)) for cost in found.costs)
+    return [f"{line}." for line in _each_once((key, way.note) for key, way in ways if way is not None)]
 
 
 def _each_once(remarks: Iterable[tuple[str, str]]) -> list[str]:

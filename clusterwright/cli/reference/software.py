@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.rules.node_software import Software, software_of
+from clusterwright.blueprint.rules.node_software import software_of
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.catalog.software import mig
+from clusterwright.catalog.software.node import Software
 from clusterwright.catalog.software.table import GIVEN
 from clusterwright.catalog.software.table import software as tables
 from clusterwright.cli.render.text_table import Column, fitted, table

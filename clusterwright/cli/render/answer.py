@@ -157,7 +157,7 @@ def _pays_back(plan: Plan, kept: Alternative) -> tuple[str, ...]:
 
 def _cheaper(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return how many ways are cheaper on paper alone, and from which amount; nothing without an answer."""
-    prices = [(way.run_usd, way.key) for way in paper_ways(plan) if way.run_usd is not None]
+    prices = [(way.money.run_usd, way.key) for way in paper_ways(plan) if way.money.run_usd is not None]
     if not plan.ranked or not prices:
         return ()
     usd, key = min(prices)
@@ -354,19 +354,19 @@ def _row(plan: Plan, way: Alternative, times: str, money: MoneyFormat) -> list[s
     answers = answers_text(plan, way.key)
     return [
         term_text(way.key),
-        (way.instance if option is None else option.instance) or NONE,
-        f"{way.nodes:,}",
-        f"{way.gpus:,}",
+        (way.cluster.instance if option is None else option.cluster.instance) or NONE,
+        f"{way.cluster.nodes:,}",
+        f"{way.cluster.gpus:,}",
         *([] if plan.workload.unit.always_on else [time_of(way, times)]),
         *([NONE] * len(plan.options[0].key_figures) if option is None else (text for _, text in option.key_figures)),
         cash_text(way, money),
-        span_text(way.run_usd, way.run_usd_low, way.run_usd_high, money),
+        span_text(way.money.run_usd, way.money.run_usd_low, way.money.run_usd_high, money),
         share_text(way, money),
-        money.text(way.npv_usd),
-        span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high, money),
+        money.text(way.money.npv_usd),
+        span_text(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high, money),
         purchase_text(way, money),
-        "unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):.2f}",
-        percent(way.priced_share),
+        "unknown" if way.money.usd_per_gpu_hour is None else f"{money.amount(way.money.usd_per_gpu_hour):.2f}",
+        percent(way.money.priced_share),
         f"◀ {answers}" if answers else "",
     ]
 
@@ -415,17 +415,17 @@ def comparison_text(plan: Plan, money: MoneyFormat) -> str:
     """Return renting against owning for a terminal: totals, what they consist of, breakeven."""
     rows = []
     for option in comparable(plan):
-        parts = ", ".join(f"{entry.category} {money.text(entry.usd)}" for entry in option.horizon_breakdown[:5])
+        parts = ", ".join(f"{entry.category} {money.text(entry.usd)}" for entry in option.money.horizon_breakdown[:5])
         rows.append(
             [
-                f"{NAME_OF_TARGET[option.target]} {option.instance}",
+                f"{NAME_OF_TARGET[option.target]} {option.cluster.instance}",
                 cash_band_text(option, money),
                 share_text(option, money),
-                money.band(option.horizon_usd, option.horizon_usd_low, option.horizon_usd_high),
-                money.band(option.npv_usd, option.npv_usd_low, option.npv_usd_high),
+                money.band(option.money.horizon_usd, option.money.horizon_usd_low, option.money.horizon_usd_high),
+                money.band(option.money.npv_usd, option.money.npv_usd_low, option.money.npv_usd_high),
                 purchase_text(option, money),
-                percent(option.busy_fraction),
-                percent(option.horizon_priced_share),
+                percent(option.money.busy_fraction),
+                percent(option.money.horizon_priced_share),
                 parts,
             ]
         )
@@ -463,7 +463,7 @@ def _no_price(plan: Plan) -> list[str]:
     lines = dict.fromkeys(
         f"{NAME_OF_TARGET[option.target]}: {entry.item}: {entry.reason}"
         for option in plan.options
-        for entry in option.missing
+        for entry in option.money.missing
     )
     return _block("No price", *lines) if lines else []
 

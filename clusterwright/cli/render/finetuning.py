@@ -27,7 +27,7 @@ def run_brief(plan: Plan, _: MoneyFormat) -> tuple[str, ...]:
     shown = _shown(finetuning_plan(plan))
     return (
         f"{layout_text(shown)}; {fit_text(shown)}",
-        *(() if shown.level == KNOWN_PAIR else (shown.level_text,)),
+        *(() if shown.performance.level == KNOWN_PAIR else (shown.performance.level_text,)),
     )
 
 
@@ -49,7 +49,7 @@ def run_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
         f"{rate_text(shown)}; {step_text(shown)}",
         left_text(tuned, shown),
         *_month(tuned, shown, money),
-        shown.level_text,
+        shown.performance.level_text,
         *(
             f"{NAME_OF_TARGET[option.target]}: {layout_text(option)}; {fit_text(option)}; {rate_text(option)}"
             for option in tuned.options
@@ -70,19 +70,24 @@ def run_details(option: Option) -> Sequence[tuple[str, Sequence[str]]]:
 
 
 def _memory_bar(option: FinetuningOption) -> tuple[str, str]:
-    parts = [(name, getattr(option.memory, field)) for name, field in MEMORY_TERMS]
+    performance, cluster = option.performance, option.cluster
+    parts = [(name, getattr(performance.memory, field)) for name, field in MEMORY_TERMS]
     parts = [(name, size) for name, size in parts if size > 0]
     bar = "".join(
-        block * round(_BAR * size / option.hbm_bytes_per_gpu) for (_, size), block in zip(parts, _BLOCKS, strict=False)
+        block * round(_BAR * size / cluster.hbm_bytes_per_gpu) for (_, size), block in zip(parts, _BLOCKS, strict=False)
     )
     listed = " · ".join(f"{block} {name} {size / 1e9:.1f}" for (name, size), block in zip(parts, _BLOCKS, strict=False))
-    total = f"{option.memory_bytes.value / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per accelerator"
+    total = f"{performance.memory_bytes.value / 1e9:.1f} of {cluster.hbm_bytes_per_gpu / 1e9:.1f} GB per accelerator"
     return f"{total}  [{bar[:_BAR].ljust(_BAR)}]", listed
 
 
 def _limits(option: FinetuningOption) -> tuple[str, ...]:
-    beyond = f", then {', '.join(option.limited_by)}" if option.limited_by else ""
+    performance = option.performance
+    beyond = f", then {', '.join(performance.limited_by)}" if performance.limited_by else ""
     return (
-        f"multiplications and attention {percent(option.step.multiplying)} of a step{beyond}",
-        f"goodput {percent(option.goodput, digits=1)}, after {option.start_s / 60:.0f} min to start and load weights",
+        f"multiplications and attention {percent(performance.step.multiplying)} of a step{beyond}",
+        (
+            f"goodput {percent(performance.goodput, digits=1)}, "
+            f"after {performance.start_s / 60:.0f} min to start and load weights"
+        ),
     )

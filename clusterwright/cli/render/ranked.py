@@ -6,6 +6,7 @@ from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.finance.finances import Finances
 from clusterwright.outputs.markdown import markdown_table
+from clusterwright.plan.alternatives.hybrids import has_contracts_or_mixes
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import (
@@ -98,7 +99,7 @@ def _drop(title: str) -> float:
 
 def ranking_markdown(plan: Plan, found: Finances, money: MoneyFormat) -> list[str]:
     """Return the ranked ways as Markdown where the blueprint has contracts or mixes, which no other table shows."""
-    if not (plan.tco.contracts or plan.tco.hybrid) or not plan.ranking:
+    if not has_contracts_or_mixes(plan) or not plan.ranking:
         return []
     return [
         "",
@@ -149,19 +150,19 @@ def _paper_rows(plan: Plan, money: MoneyFormat) -> list[list[str]]:
 
 
 def _figures(plan: Plan, way: Alternative, *, money: MoneyFormat, bands: bool = True) -> list[str]:
-    of_run = span_text(way.run_usd, way.run_usd_low, way.run_usd_high, money)
-    of_horizon = span_text(way.npv_usd, way.npv_usd_low, way.npv_usd_high, money)
+    of_run = span_text(way.money.run_usd, way.money.run_usd_low, way.money.run_usd_high, money)
+    of_horizon = span_text(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high, money)
     return [
         term_text(way.key),
-        f"{way.nodes:,}",
-        *days_shown(plan, f"{way.calendar_days:.1f}"),
+        f"{way.cluster.nodes:,}",
+        *days_shown(plan, f"{way.performance.calendar_days:.1f}"),
         cash_text(way, money),
         *([of_run] if bands else []),
         share_text(way, money),
-        money.text(way.horizon_usd),
-        money.text(way.npv_usd),
+        money.text(way.money.horizon_usd),
+        money.text(way.money.npv_usd),
         *([of_horizon] if bands else []),
-        "unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):.2f}",
+        "unknown" if way.money.usd_per_gpu_hour is None else f"{money.amount(way.money.usd_per_gpu_hour):.2f}",
     ]
 
 

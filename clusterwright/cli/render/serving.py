@@ -35,13 +35,13 @@ def service_brief(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     shown = _shown(plan)
     return (
         f"{replicas_text(shown)}; {latencies_text(plan, shown)}; {certainty_text(shown)}{_price(plan, shown, money)}",
-        *(() if shown.level == KNOWN_PAIR else (shown.level_text,)),
+        *(() if shown.performance.level == KNOWN_PAIR else (shown.performance.level_text,)),
     )
 
 
 def _price(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> str:
     """Return what a million tokens costs, as a part of a sentence; nothing where that is unknown."""
-    price = option.usd_per_million_tokens
+    price = option.money.usd_per_million_tokens
     usd, of = (price.output, "output tokens") if plan.workload.generates else (price.blended, "tokens of input")
     return "" if usd is None else f"; {money.text(usd)} per million {of} at the mean traffic"
 
@@ -60,15 +60,16 @@ def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     name = term_text(plan.recommended_key) if named else NAME_OF_TARGET[shown.target]
     return (
         (
-            f"{name}: {replicas_text(shown)}, {shown.in_flight:,.0f} requests in flight on each at the peak, "
-            f"{shown.most_in_flight:,} fit"
+            f"{name}: {replicas_text(shown)}, "
+            f"{shown.performance.in_flight:,.0f} requests in flight on each at the peak, "
+            f"{shown.performance.most_in_flight:,} fit"
         ),
         latencies_text(plan, shown),
         *([reuse_text(shown)] if plan.workload.turns > 1 else []),
         certainty_text(shown),
         made_text(plan, shown, money),
         day_text(shown, money),
-        shown.level_text,
+        shown.performance.level_text,
         *(
             f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {latencies_text(plan, option)}; "
             f"{certainty_text(option)}"
@@ -134,7 +135,7 @@ def service_details(option: Option) -> Sequence[tuple[str, Sequence[str]]]:
 
 def memory_bar(option: ServingOption) -> tuple[str, str]:
     """Return one accelerator's memory as a bar, with its parts in GB."""
-    memory = option.replica_memory
+    memory = option.performance.replica_memory
     parts = (
         ("weights", memory.weights),
         ("keys and values", memory.cache_pool),
@@ -149,10 +150,11 @@ def memory_bar(option: ServingOption) -> tuple[str, str]:
 
 def limit_lines(option: ServingOption) -> tuple[str, str]:
     """Return what the time per token goes to, and how far it is from its bound."""
+    performance = option.performance
     return (
-        ", then ".join(option.limited_by),
+        ", then ".join(performance.limited_by),
         (
-            f"per token {time_text(option.mean_time_per_token_s)} on average; reading the weights alone takes "
-            f"{time_text(option.time_per_token_bound_s)}"
+            f"per token {time_text(performance.mean_time_per_token_s)} on average; reading the weights alone takes "
+            f"{time_text(performance.time_per_token_bound_s)}"
         ),
     )

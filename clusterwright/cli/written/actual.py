@@ -69,7 +69,7 @@ def actual(
     elif as_csv:
         print(_csv(found), end="")
     else:
-        print(fitted(_text(plan.name, found, money_as_asked(plan, book))))
+        print(fitted(_text(plan.name, found, money_as_asked(plan))))
     return EXIT_FINE
 
 

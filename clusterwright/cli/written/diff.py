@@ -11,13 +11,10 @@ from clusterwright.cli.planning import planned
 from clusterwright.cli.render.diff import markdown_text, plain_text
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, InputError
-from clusterwright.feeds.object_storage import reach
-from clusterwright.interface.places import placing
 from clusterwright.interface.results import PlanResult
 from clusterwright.plan.record import Plan
-from clusterwright.plan.text.currency import report_currency, with_currency
-from clusterwright.plan.text.money import Currency, MoneyFormat
-from clusterwright.pricing.book import PriceBook
+from clusterwright.plan.text.currency import with_currency
+from clusterwright.plan.text.money import MoneyFormat
 
 
 def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
@@ -30,13 +27,13 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
         markdown: print Markdown, for a comment of a pull request.
 
     Raises:
-        InputError: one of the two cannot be read, both forms are asked for, or no rate is known of the currency.
+        InputError: one of the two cannot be read, or both forms are asked for.
     """
     if as_json and markdown:
         raise InputError("--json and --markdown exclude each other", help="ask for one of them")
     mine, theirs = _read(before), _read(after)
     found = interface.diff(mine, theirs, names=(before, after))
-    currency = _currency(theirs)
+    currency = _plan(theirs).currency
     if as_json:
         print(json.dumps(with_currency(found.to_dict(), currency), indent=1, allow_nan=False))
         return EXIT_FINE
@@ -54,18 +51,11 @@ def _plan(side: _Side) -> Plan:
     return side.plan if isinstance(side, PlanResult) else side
 
 
-def _currency(side: _Side) -> Currency | None:
-    if isinstance(side, PlanResult):
-        with placing(side.blueprint):
-            return report_currency(side.plan, side.facts.book)
-    return report_currency(side, PriceBook.open(reach=reach))
-
-
 def _read(name: str) -> _Side:
     path = Path(name)
     if ":" in name and not path.exists():
         return _of_revision(name)
-    return _of_file(path)
+    return _of_file(path, name)
 
 
 def plan_of_file(path: Path) -> Plan:
@@ -74,16 +64,16 @@ def plan_of_file(path: Path) -> Plan:
     Raises:
         InputError: the file cannot be read, or holds neither.
     """
-    return _plan(_of_file(path))
+    return _plan(_of_file(path, str(path)))
 
 
-def _of_file(path: Path) -> _Side:
+def _of_file(path: Path, name: str) -> _Side:
     if path.suffix != ".json":
         return planned(path, None)
     from clusterwright.plan.document import loads
 
     try:
-        return loads(path.read_text(encoding="utf-8"))
+        return loads(path.read_text(encoding="utf-8"), file=name)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
@@ -107,4 +97,4 @@ def _of_revision(name: str) -> _Side:
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / Path(path).name
         written.write_bytes(shown.stdout)
-        return _of_file(written)
+        return _of_file(written, name)

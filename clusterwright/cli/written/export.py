@@ -64,8 +64,8 @@ def _focus(
     every = made.focus(begin=first)
     rows = tuple(row for row in every if on is None or row["SubAccountId"] == f"{plan.cluster.name}-{on}")
     for option in plan.options:
-        if option.missing and on in (None, option.target):
-            names = ", ".join(entry.sku for entry in option.missing)
+        if option.money.missing and on in (None, option.target):
+            names = ", ".join(entry.sku for entry in option.money.missing)
             print(f"{option.target} has no rows: no price of {names}", file=sys.stderr)
     if output is None:
         print(focus_csv(rows), end="")

@@ -94,7 +94,7 @@ def _of_blueprint(path: Path, on: str, stack: str | None, set_values: list[str] 
     loaded, plan, catalogue = made.blueprint, made.plan, made.facts.catalogue
     subjects = []
     for option in plan.options:
-        if option.facility is not None:
+        if option.design.facility is not None:
             continue
         files = stack_files(plan, option, catalogue, USD)
         text = {name: file.content.decode("utf-8", "replace") for name, file in files.items()}

@@ -133,8 +133,8 @@ def prove_blueprint(
         InputError: the fabric is InfiniBand without installed engines; a plane was chosen that it does not have.
     """
     option = plan_of(path, set_values, "onprem").options[0]
-    assert option.facility is not None  # noqa: S101 - on premises
-    inventory = option.facility.inventory
+    assert option.design.facility is not None  # noqa: S101 - on premises
+    inventory = option.design.facility.inventory
     with progress_display(quiet=quiet or as_json) as progress:
         proofs = _planes(
             inventory.fabric,
@@ -145,7 +145,7 @@ def prove_blueprint(
             routing=routing or Routing(),
             progress=progress,
         )
-    return show(proofs, f"{option.nodes:,} × {inventory.system_name}", as_json=as_json)
+    return show(proofs, f"{option.cluster.nodes:,} × {inventory.system_name}", as_json=as_json)
 
 
 def prove_fabric(sized: SystemFabric, *, title: str, as_json: bool) -> int:

@@ -36,7 +36,7 @@ def build(
         made = planned(path, set_values, "all", quotes, rates, progress=progress)
         plan = made.plan
         with placing(made.blueprint):
-            money = money_as_asked(plan, made.facts.book)
+            money = money_as_asked(plan)
             parts = parts_of(plan, [name.strip() for name in only.split(",")] if only else [])
             printed = _can_print(asked=pdf)
             files = everything(plan, made.facts, parts=parts, pdf=printed, progress=progress, money=money)
@@ -101,7 +101,7 @@ def report(
 
     made = planned(path, set_values, "all", quotes, rates)
     with placing(made.blueprint):
-        money = money_as_asked(made.plan, made.facts.book)
+        money = money_as_asked(made.plan)
         files = report_files(made.plan, made.facts, pdf=_can_print(asked=pdf), money=money)
     code = _write(made, output, files, force=force, money=True)
     say_quotes(made)

@@ -34,12 +34,13 @@ def cluster_toolkit(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
     Raises:
         InputError: the target is to run Kubernetes, or is a TPU.
     """
-    instance = catalogue.instances[option.instance]
-    if option.scheduler == "kubernetes":
+    deployment = option.deployment
+    instance = catalogue.instances[option.cluster.instance]
+    if deployment.scheduler == "kubernetes":
         raise InputError("this export is for Slurm", help="set scheduler: slurm, or leave it out")
     if instance.placement_kind == "tpu-slice":
         raise InputError(
-            f"{option.instance} is a TPU: its node set in the Cluster Toolkit is not expressed here",
+            f"{option.cluster.instance} is a TPU: its node set in the Cluster Toolkit is not expressed here",
             help="choose --to skypilot, or write the Pulumi project with `clusterwright stack`",
         )
     networks, more_of_nodeset, gpu_networks = _networks(option, instance)
@@ -49,7 +50,7 @@ def cluster_toolkit(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
             "vars": {
                 "deployment_name": plan.cluster.name,
                 "project_id": "YOUR-PROJECT",
-                "region": option.region,
+                "region": deployment.region,
                 "zone": _zone(option, instance),
                 "labels": dict((("workload", plan.name), *plan.cluster.tags)),
                 "instance_image": {"project": "YOUR-PROJECT", "family": "YOUR-SLURM-IMAGE"},
@@ -98,22 +99,26 @@ def cluster_toolkit(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
             "project_id",
             (
                 "instance_image: an image with Slurm, the driver and the fabric's software, built as the Cluster "
-                f"Toolkit's example for {option.instance.rpartition('-')[0]} machines builds it"
+                f"Toolkit's example for {option.cluster.instance.rpartition('-')[0]} machines builds it"
             ),
-            *([] if option.zone else [f"zone, if your capacity is not in {_zone(option, instance)}"]),
+            *([] if deployment.zone else [f"zone, if your capacity is not in {_zone(option, instance)}"]),
         ],
         left_out=_left_out(option),
     )
 
 
 def _zone(option: Option, instance: Instance) -> str:
-    known = next((zone for zone in instance.regions if zone.startswith(f"{option.region}-")), f"{option.region}-a")
-    return option.zone or known
+    deployment = option.deployment
+    known = next(
+        (zone for zone in instance.regions if zone.startswith(f"{deployment.region}-")),
+        f"{deployment.region}-a",
+    )
+    return deployment.zone or known
 
 
 def _networks(option: Option, instance: Instance) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
     """Return the network modules, what the node set says of its networks, and which of the modules it uses."""
-    cidr = ipaddress.ip_network(option.network_cidr or _CIDR)
+    cidr = ipaddress.ip_network(option.deployment.network_cidr or _CIDR)
     mtu = {"mtu": int(instance.mtu_bytes)} if instance.mtu_bytes else {}
     gpu_cidr = next(free for free in _GPU_CIDRS if not cidr.overlaps(ipaddress.ip_network(free)))
     halves = [str(half) for half in cidr.subnets(prefixlen_diff=1)]
@@ -177,7 +182,7 @@ def _vpc(name: str, cidr: str, mtu: dict[str, int]) -> dict[str, Any]:
 
 
 def _storage(option: Option) -> list[dict[str, Any]]:
-    file_system = option.file_system
+    file_system = option.design.file_system
     assert file_system is not None  # noqa: S101 - every cloud's option has one
     return [
         {
@@ -201,11 +206,12 @@ def _storage(option: Option) -> list[dict[str, Any]]:
 
 def _nodes(option: Option, instance: Instance, used: list[str], more: dict[str, Any]) -> dict[str, Any]:
     # A reservation and flex-start bring their own placement; a policy on top of either is refused.
-    placed = option.capacity in ("on-demand", "spot") and instance.placement_kind == "compact-policy"
+    deployment = option.deployment
+    placed = deployment.capacity in ("on-demand", "spot") and instance.placement_kind == "compact-policy"
     ways: dict[str, dict[str, Any]] = {
         "on-demand": {},
         "spot": {"enable_spot_vm": True},
-        "reservation": {"reservation_name": option.reservation},
+        "reservation": {"reservation_name": deployment.reservation},
         "flex-start": {"dws_flex": {"enabled": True}},
     }
     return {
@@ -213,8 +219,8 @@ def _nodes(option: Option, instance: Instance, used: list[str], more: dict[str, 
         "source": _NODESET,
         "use": ["network", *used],
         "settings": {
-            "machine_type": option.instance,
-            "node_count_static": option.nodes,
+            "machine_type": option.cluster.instance,
+            "node_count_static": option.cluster.nodes,
             "node_count_dynamic_max": 0,
             "bandwidth_tier": "gvnic_enabled",
             "enable_public_ips": False,
@@ -224,18 +230,21 @@ def _nodes(option: Option, instance: Instance, used: list[str], more: dict[str, 
             "disk_size_gb": NODE_DISK_GIB,
             "instance_image": "$(vars.instance_image)",
             "instance_image_custom": True,
-            **ways[option.capacity],
+            **ways[deployment.capacity],
             **more,
         },
     }
 
 
 def _left_out(option: Option) -> list[str]:
+    deployment = option.deployment
     stops = (
-        ["stopping nodes when idle or expired"] if option.time_to_live_hours or option.stop_when_idle_minutes else []
+        ["stopping nodes when idle or expired"]
+        if deployment.time_to_live_hours or deployment.stop_when_idle_minutes
+        else []
     )
-    existing = ["the existing network: replace the modules of group network"] if option.existing_network else []
-    tier = option.file_system.tier.mb_per_s_per_tib if option.file_system else 0
+    existing = ["the existing network: replace the modules of group network"] if deployment.existing_network else []
+    tier = option.design.file_system.tier.mb_per_s_per_tib if option.design.file_system else 0
     return [
         f"the Lustre tier of {tier} MB/s per TiB: the module takes the size alone, so check the throughput you get",
         "customer keys, bucket, budget and alerts",

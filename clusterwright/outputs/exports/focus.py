@@ -14,6 +14,7 @@ from clusterwright.finance.charges import Charge, charges
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.exports.focus_columns import VERSION, columns, problems
 from clusterwright.outputs.tables import safe
+from clusterwright.plan.alternatives.hybrids import has_contracts_or_mixes
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_PROVIDER
@@ -78,7 +79,7 @@ def focus_rows(
             f"the horizon cannot begin on {first}: charge periods are whole months",
             help=f"give the first of a month, for example {first.replace(day=1)}",
         )
-    if found is None and (plan.tco.contracts or plan.tco.hybrid):
+    if found is None and has_contracts_or_mixes(plan):
         found = finances(plan, counted.book, draws=1, seed=SEED)
     rows = tuple(_row(plan, charge, first, money) for charge in charges(plan, counted, found))
     wrong = problems(header(), rows)

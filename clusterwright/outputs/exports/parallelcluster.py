@@ -36,15 +36,16 @@ def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
     Raises:
         InputError: the target is to run Kubernetes.
     """
-    if option.scheduler == "kubernetes":
+    deployment = option.deployment
+    if deployment.scheduler == "kubernetes":
         raise InputError("AWS ParallelCluster runs Slurm", help="set scheduler: slurm, or leave it out")
-    existing = option.existing_network if isinstance(option.existing_network, AwsExistingIds) else None
+    existing = deployment.existing_network if isinstance(deployment.existing_network, AwsExistingIds) else None
     subnet = existing.node_subnet_id if existing and existing.node_subnet_id else SUBNET_TO_SET
     encrypted = {"RootVolume": {"Size": CONTROLLER_DISK_GIB, "Encrypted": True}}
     controller = controller_of("aws")
     return Exported(
         document={
-            "Region": option.region,
+            "Region": deployment.region,
             "Image": {"Os": "ubuntu2404"},
             "Imds": {"ImdsSupport": "v2.0"},
             "HeadNode": {
@@ -83,14 +84,17 @@ def parallelcluster(plan: Plan, option: Option, catalogue: Catalogue) -> Exporte
 
 
 def _queue(plan: Plan, option: Option, catalogue: Catalogue, *, subnet: str) -> dict[str, Any]:
-    instance = catalogue.instances[option.instance]
+    deployment = option.deployment
+    instance = catalogue.instances[option.cluster.instance]
     reserved = (
-        {"CapacityReservationTarget": {"CapacityReservationId": option.reservation}} if option.reservation else {}
+        {"CapacityReservationTarget": {"CapacityReservationId": deployment.reservation}}
+        if deployment.reservation
+        else {}
     )
-    placed = instance.placement_kind == "cluster-placement-group" and not option.reservation
+    placed = instance.placement_kind == "cluster-placement-group" and not deployment.reservation
     return {
         "Name": plan.cluster.partition,
-        "CapacityType": _CAPACITY_TYPE[option.capacity],
+        "CapacityType": _CAPACITY_TYPE[deployment.capacity],
         **reserved,
         "JobExclusiveAllocation": True,
         "Networking": {"SubnetIds": [subnet], **({"PlacementGroup": {"Enabled": True}} if placed else {})},
@@ -100,14 +104,14 @@ def _queue(plan: Plan, option: Option, catalogue: Catalogue, *, subnet: str) -> 
                 **({"EphemeralVolume": {"MountDir": "/scratch"}} if instance.local_nvme_bytes else {}),
             }
         },
-        "HealthChecks": {"Gpu": {"Enabled": catalogue.accelerators[option.accelerator].vendor == "NVIDIA"}},
+        "HealthChecks": {"Gpu": {"Enabled": catalogue.accelerators[option.cluster.accelerator].vendor == "NVIDIA"}},
         "ComputeResources": [
             {
                 "Name": plan.cluster.host_prefix,
-                "InstanceType": option.instance,
+                "InstanceType": option.cluster.instance,
                 # As many as planned, always: a fabric that scales to zero loses its placement.
-                "MinCount": option.nodes,
-                "MaxCount": option.nodes,
+                "MinCount": option.cluster.nodes,
+                "MaxCount": option.cluster.nodes,
                 "Efa": {"Enabled": instance.fabric_kind == "efa"},
             }
         ],
@@ -115,7 +119,7 @@ def _queue(plan: Plan, option: Option, catalogue: Catalogue, *, subnet: str) -> 
 
 
 def _shared_storage(option: Option, existing: AwsExistingIds | None) -> list[dict[str, Any]]:
-    file_system = option.file_system
+    file_system = option.design.file_system
     assert file_system is not None  # noqa: S101 - every cloud's option has one
     key = {"KmsKeyId": existing.key_arn} if existing and existing.key_arn else {}
     repositories = (
@@ -154,18 +158,22 @@ def _shared_storage(option: Option, existing: AwsExistingIds | None) -> list[dic
 
 
 def _to_set(option: Option, subnet: str) -> list[str]:
-    zone = option.zone or f"the zone of {option.region} where your capacity is"
+    deployment = option.deployment
+    zone = deployment.zone or f"the zone of {deployment.region} where your capacity is"
     key = (
-        f"an EC2 key pair of {option.region} for {KEY_TO_SET}: the way in is SSH, into a private subnet by a network "
-        "of yours or an EC2 Instance Connect endpoint"
+        f"an EC2 key pair of {deployment.region} for {KEY_TO_SET}: the way in is SSH, into a private subnet by a "
+        "network of yours or an EC2 Instance Connect endpoint"
     )
     private_subnet = f"a private subnet in {zone}, with a way out, for {SUBNET_TO_SET}"
     return [private_subnet, key] if subnet == SUBNET_TO_SET else [key]
 
 
 def _left_out(option: Option) -> list[str]:
-    lustre_efa = ["EFA to the Lustre file system"] if option.file_system and option.file_system.tier.efa else []
+    design, deployment = option.design, option.deployment
+    lustre_efa = ["EFA to the Lustre file system"] if design.file_system and design.file_system.tier.efa else []
     stops = (
-        ["stopping nodes when idle or expired"] if option.time_to_live_hours or option.stop_when_idle_minutes else []
+        ["stopping nodes when idle or expired"]
+        if deployment.time_to_live_hours or deployment.stop_when_idle_minutes
+        else []
     )
     return ["network, customer keys, budget and alerts: they are the account's", *lustre_efa, *stops]

@@ -22,23 +22,24 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
         option: on a cloud.
         catalogue: for the fabric of the instance type.
     """
+    deployment = option.deployment
     task, fabric = outputs_of(plan).task(plan, option, catalogue), fabric_of(option, catalogue)
     image = plan.cluster.jobs.image
-    infra = "/".join(part for part in (option.target, option.region, option.zone) if part)
+    infra = "/".join(part for part in (option.target, deployment.region, deployment.zone) if part)
     # SkyPilot has accelerators, not machine types, for TPUs.
     machine: dict[str, Any] = (
-        {"accelerators": f"tpu-v5p-{2 * option.gpus}"}
-        if option.instance == _TPU_PREFIX
-        else {"instance_type": option.instance}
+        {"accelerators": f"tpu-v5p-{2 * option.cluster.gpus}"}
+        if option.cluster.instance == _TPU_PREFIX
+        else {"instance_type": option.cluster.instance}
     )
     return Exported(
         document={
             "name": plan.name,
-            "num_nodes": 1 if option.instance == _TPU_PREFIX else option.nodes,
+            "num_nodes": 1 if option.cluster.instance == _TPU_PREFIX else option.cluster.nodes,
             "resources": {
                 "infra": infra,
                 **machine,
-                "use_spot": option.capacity == "spot",
+                "use_spot": deployment.capacity == "spot",
                 "disk_size": NODE_DISK_GIB,
                 "disk_tier": "high",
                 **({"network_tier": "best"} if fabric != "none" else {}),
@@ -59,18 +60,19 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
 
 
 def _stops(option: Option) -> dict[str, Any]:
-    if option.stop_when_idle_minutes is None:
+    if option.deployment.stop_when_idle_minutes is None:
         return {}
-    return {"autostop": {"idle_minutes": int(option.stop_when_idle_minutes), "down": True}}
+    return {"autostop": {"idle_minutes": int(option.deployment.stop_when_idle_minutes), "down": True}}
 
 
 def _left_out(option: Option) -> list[str]:
-    reserved = [f"the reservation {option.reservation}: name it in SkyPilot's own configuration"]
-    file_system = option.file_system
+    deployment = option.deployment
+    reserved = [f"the reservation {deployment.reservation}: name it in SkyPilot's own configuration"]
+    file_system = option.design.file_system
     size = f"{file_system.capacity_gib:,} GiB" if file_system else "unknown size"
     return [
-        *(reserved if option.reservation else []),
-        *(["flex-start: SkyPilot's own configuration asks for it"] if option.capacity == "flex-start" else []),
+        *(reserved if deployment.reservation else []),
+        *(["flex-start: SkyPilot's own configuration asks for it"] if deployment.capacity == "flex-start" else []),
         f"the Lustre file system of {size}, and the network, keys, budget and alerts",
-        *(["the end of the cluster after its time to live"] if option.time_to_live_hours else []),
+        *(["the end of the cluster after its time to live"] if deployment.time_to_live_hours else []),
     ]

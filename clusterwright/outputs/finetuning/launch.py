@@ -38,13 +38,13 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
         written: files of the target's folder: on a cloud's Kubernetes the example job, which has what pods need.
     """
     tuned, chosen = finetuning_plan(plan), finetuning_option(option)
-    reason = no_trl(tuned, chosen, catalogue.accelerators[option.accelerator].vendor)
+    reason = no_trl(tuned, chosen, catalogue.accelerators[option.cluster.accelerator].vendor)
     if reason:
         said = f"# Launching {plan.name}\n\nNo launch files are written: {reason}.\n"
         return {"launch/README.md": text(said)}
     starts = launcher(tuned, chosen)
     files = {name: text(content) for name, content in {**trl_files(tuned, chosen), **starts.files}.items()}
-    if option.scheduler == "slurm":
+    if option.deployment.scheduler == "slurm":
         files["finetune.sbatch"] = File(content=_sbatch(tuned, chosen, catalogue).encode(), executable=True)
     else:
         from clusterwright.outputs.finetuning.kubernetes import (  # noqa: PLC0415 - only what is asked for is loaded
@@ -99,9 +99,9 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
 
 
 def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue) -> str:
-    fabric, hosts = fabric_of(option, catalogue), hosts_per_node(option)
+    fabric, hosts, cluster = fabric_of(option, catalogue), hosts_per_node(option), option.cluster
     machines = option.training_nodes * hosts
-    rows = settings_for(fabric=fabric, target=option.target, instance=option.instance) if machines > 1 else ()
+    rows = settings_for(fabric=fabric, target=option.target, instance=cluster.instance) if machines > 1 else ()
     jobs, starts = plan.cluster.jobs, launcher(plan, option)
     return render(
         "launch",
@@ -110,7 +110,7 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
         job_name=plan.name,
         partition=plan.cluster.partition,
         nodes=machines,
-        gres=f"gpu:{catalogue.accelerators[option.accelerator].gres_type}:{option.gpus_per_node // hosts}",
+        gres=f"gpu:{catalogue.accelerators[cluster.accelerator].gres_type}:{cluster.gpus_per_node // hosts}",
         launch=launch_folder(plan),
         files_at="",
         program=starts.program,
@@ -132,7 +132,7 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
 
 
 def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
-    layout, starts = option.layout, launcher(plan, option)
+    layout, starts = option.performance.layout, launcher(plan, option)
     tunes = starts.program == "tune"
     batch = f"{layout.micro_batch} × {layout.data} × {layout.accumulation} = "
     lines = [
@@ -157,9 +157,9 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
     again = (
         "It starts again from its last whole epoch, the only times at which torchtune writes all that it needs."
         if tunes
-        else f"It starts again from its last checkpoint; the last {option.storage.checkpoints_kept} are kept."
+        else f"It starts again from its last checkpoint; the last {option.design.storage.checkpoints_kept} are kept."
     )
-    if option.scheduler == "slurm":
+    if option.deployment.scheduler == "slurm":
         lines += [
             (
                 "- `finetune.sbatch`: the job; copy this folder to "
@@ -204,10 +204,10 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
 
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
     """Return how the job is submitted on a cloud; None where none is written."""
-    vendor = catalogue.accelerators[option.accelerator].vendor
+    vendor = catalogue.accelerators[option.cluster.accelerator].vendor
     if no_trl(finetuning_plan(plan), finetuning_option(option), vendor):
         return None
-    if option.scheduler == "kubernetes":
+    if option.deployment.scheduler == "kubernetes":
         return Start(
             title="Run the job",
             who="It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
@@ -226,6 +226,6 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
 
 def contents(option: Option) -> str:
     """Return where the job is in the folder of a target, as a line of the output folder's README."""
-    on_premises = (option.target, option.scheduler) == ("onprem", "kubernetes")
+    on_premises = (option.target, option.deployment.scheduler) == ("onprem", "kubernetes")
     folder = "onprem/kubernetes/jobs" if on_premises else f"{option.target}/launch"
     return f"- `{folder}/`: the run, as TRL's and Accelerate's files with the layout's numbers"

@@ -62,7 +62,7 @@ def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
     """Return torchtune where the plan counts with it and a recipe has the run, else Accelerate with TRL."""
     machines = option.training_nodes * hosts_per_node(option)
     if _tunes(plan, option):
-        each = option.layout.gpus // machines
+        each = option.performance.layout.gpus // machines
         together = (
             f"--nnodes {machines} --nproc_per_node {each} --rdzv_backend c10d --rdzv_id {plan.name} "
             '--rdzv_endpoint "$MAIN_HOST:29400" '
@@ -71,7 +71,7 @@ def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
             program="tune",
             holds=f"torchtune {RELEASE} and torchao{_BITSANDBYTES if _shrinks_states(plan) else ''}",
             files={"torchtune.yaml": yaml_text(torchtune_config(plan, option))},
-            words={"recipe": recipe(plan, option), "together": together if option.layout.gpus > 1 else ""},
+            words={"recipe": recipe(plan, option), "together": together if option.performance.layout.gpus > 1 else ""},
         )
     unpacks = plan.workload.precision in _QUANTISED
     return Launcher(
@@ -81,7 +81,7 @@ def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
         words={
             "recipe": "",
             "machines": machines,
-            "processes": option.layout.gpus,
+            "processes": option.performance.layout.gpus,
             "script": _SCRIPTS[plan.workload.objective],
         },
     )
@@ -109,8 +109,8 @@ def no_trl(plan: FinetuningPlan, option: FinetuningOption, vendor: str) -> str:
     work = plan.workload
     if vendor != "NVIDIA":
         return f"accelerators of {vendor} need their vendor's own build of the training software"
-    if option.layout.tensor > 1:
-        return f"{option.layout.tensor} accelerators share each layer, which FSDP does not"
+    if option.performance.layout.tensor > 1:
+        return f"{option.performance.layout.tensor} accelerators share each layer, which FSDP does not"
     if work.method not in (*_LOW_RANK, "full") or (work.method != "full" and not work.rank):
         return f"TRL's command line has no {work.method} of this form: write the peft configuration yourself"
     if work.precision not in ("bf16", *_QUANTISED):
@@ -120,7 +120,7 @@ def no_trl(plan: FinetuningPlan, option: FinetuningOption, vendor: str) -> str:
 
 def trl_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]:
     """Return the arguments of TRL's scripts; model, data, output and learning rate are given by the script of Slurm."""
-    work, layout = plan.workload, option.layout
+    work, layout = plan.workload, option.performance.layout
     pairs = work.objective == "dpo"
     divided = layout.sharding != NONE
     return {
@@ -136,7 +136,7 @@ def trl_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]
         "optim": _OPTIMIZERS[work.optimizer],
         "save_strategy": "steps",
         "save_steps": save_steps(option),
-        "save_total_limit": option.storage.checkpoints_kept,
+        "save_total_limit": option.design.storage.checkpoints_kept,
         "logging_steps": 10,
         "report_to": "none",
         **(_adapters(work, divided=divided) if work.method in _LOW_RANK else {}),
@@ -162,12 +162,18 @@ def _adapters(work: FinetuningWorkload, *, divided: bool) -> dict[str, Any]:
 
 def save_steps(option: FinetuningOption) -> int:
     """Return the updates between two checkpoints; not more than the run has."""
-    return max(1, min(option.steps, round(option.failures.checkpoint_interval_s / option.step_s)))
+    return max(
+        1,
+        min(
+            option.performance.steps,
+            round(option.performance.failures.checkpoint_interval_s / option.performance.step_s),
+        ),
+    )
 
 
 def accelerate_config(option: FinetuningOption) -> dict[str, Any]:
     """Return Accelerate's configuration; the launcher gives rank and address of each machine."""
-    layout = option.layout
+    layout = option.performance.layout
     machines = option.training_nodes * hosts_per_node(option)
     if layout.sharding == NONE:
         return {

@@ -15,10 +15,11 @@ def _layout(option: Option) -> str:
 
 def _reason(option: Option) -> str:
     chosen = finetuning_option(option)
-    limits = "".join(f", {part}" for part in option.limited_by)
+    performance = chosen.performance
+    limits = "".join(f", {part}" for part in performance.limited_by)
     return (
-        f"{layout_text(chosen)}; {fit_text(chosen)}; {rate_text(chosen)}; goodput {percent(option.goodput)}; "
-        f"limited by multiplications{limits}; {chosen.level_text}."
+        f"{layout_text(chosen)}; {fit_text(chosen)}; {rate_text(chosen)}; "
+        f"goodput {percent(performance.goodput)}; limited by multiplications{limits}; {performance.level_text}."
     )
 
 

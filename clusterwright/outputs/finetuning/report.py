@@ -46,22 +46,30 @@ def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
 
 
 def _row(option: FinetuningOption, money: MoneyFormat) -> tuple[Cell, ...]:
-    held, rate, gpus = option.memory_bytes, option.tokens_per_s, option.layout.gpus
+    performance = option.performance
+    held, rate, gpus = performance.memory_bytes, performance.tokens_per_s, performance.layout.gpus
     return (
         Cell(text=capital(NAME_OF_TARGET[option.target])),
         Cell(text=layout_text(option)),
         Cell(
-            text=f"{held.value / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.0f}",
+            text=f"{held.value / 1e9:.1f} of {option.cluster.hbm_bytes_per_gpu / 1e9:.0f}",
             detail=f"{held.low / 1e9:.1f} to {held.high / 1e9:.1f}",
         ),
-        Cell(text=probability_text(option.fit_probability)),
-        Cell(text=f"{option.tokens_per_s_per_gpu:,.0f}", detail=f"{rate.low / gpus:,.0f} to {rate.high / gpus:,.0f}"),
-        Cell(text=f"{option.steps:,}", detail=f"{option.step_s:.3g} s each, {duration_text(option.train_s.value)}"),
+        Cell(text=probability_text(performance.fit_probability)),
         Cell(
-            text=bytes_text(option.result_bytes), detail=f"{bytes_text(option.failures.checkpoint_bytes)} a checkpoint"
+            text=f"{performance.tokens_per_s_per_gpu:,.0f}",
+            detail=f"{rate.low / gpus:,.0f} to {rate.high / gpus:,.0f}",
         ),
-        Cell(text=money.text(option.month_usd)),
-        Cell(text="; ".join(option.limited_by) or "multiplications"),
+        Cell(
+            text=f"{performance.steps:,}",
+            detail=f"{performance.step_s:.3g} s each, {duration_text(performance.train_s.value)}",
+        ),
+        Cell(
+            text=bytes_text(performance.result_bytes),
+            detail=f"{bytes_text(performance.failures.checkpoint_bytes)} a checkpoint",
+        ),
+        Cell(text=money.text(option.money.month_usd)),
+        Cell(text="; ".join(performance.limited_by) or "multiplications"),
     )
 
 
@@ -83,7 +91,7 @@ def memory_chart(plan: FinetuningPlan) -> str:
     bars = []
     for option in plan.options:
         sizes = [
-            (name, getattr(option.memory, field) / 1e9, colour)
+            (name, getattr(option.performance.memory, field) / 1e9, colour)
             for (name, field), colour in zip(MEMORY_TERMS, _COLOURS, strict=True)
         ]
         segments = tuple(
@@ -91,6 +99,6 @@ def memory_chart(plan: FinetuningPlan) -> str:
             for name, size, colour in sizes
             if size > 0
         )
-        held = f"{option.memory_bytes.value / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB"
+        held = f"{option.performance.memory_bytes.value / 1e9:.1f} of {option.cluster.hbm_bytes_per_gpu / 1e9:.1f} GB"
         bars.append(Bar(label=NAME_OF_TARGET[option.target], segments=segments, text=held))
     return bar_chart(title="Memory of an accelerator", bars=bars, unit="GB per accelerator")

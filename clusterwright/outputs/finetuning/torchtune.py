@@ -41,7 +41,7 @@ def _models() -> dict[str, dict[str, str]]:
 
 def no_torchtune(plan: FinetuningPlan, option: FinetuningOption) -> str:
     """Return why torchtune's recipes cannot express a run, empty if they can."""
-    work, layout = plan.workload, option.layout
+    work, layout = plan.workload, option.performance.layout
     model = _models().get(work.model)
     if model is None:
         return f"it has no {work.model_name}"
@@ -69,12 +69,12 @@ def _optimizer(name: str) -> str:
 def recipe(plan: FinetuningPlan, option: FinetuningOption) -> str:
     """Return the name of the recipe."""
     kind = "full" if plan.workload.method == "full" else "lora"
-    return f"{kind}_finetune_{'single_device' if option.layout.gpus == 1 else 'distributed'}"
+    return f"{kind}_finetune_{'single_device' if option.performance.layout.gpus == 1 else 'distributed'}"
 
 
 def torchtune_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]:
     """Return the configuration of the recipe, with `model_path` and `output_dir` for the job to set."""
-    work, layout = plan.workload, option.layout
+    work, layout = plan.workload, option.performance.layout
     model = _models()[work.model]
     files = dict(entry.split("=") for entry in model["tokenizer_files"].split())
     low_rank = work.method != "full"
@@ -150,5 +150,5 @@ def _model(plan: FinetuningPlan, model: Mapping[str, str]) -> dict[str, Any]:
 def _schedule(option: FinetuningOption) -> dict[str, Any]:
     return {
         "_component_": "torchtune.training.lr_schedulers.get_cosine_schedule_with_warmup",
-        "num_warmup_steps": max(1, round(option.steps * _WARM_UP_SHARE)),
+        "num_warmup_steps": max(1, round(option.performance.steps * _WARM_UP_SHARE)),
     }

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clusterwright import assets
-from clusterwright.blueprint.rules.node_software import Software
-from clusterwright.blueprint.sections.tenants import Tenant
 from clusterwright.catalog.records import System
+from clusterwright.catalog.software.node import Software
 from clusterwright.catalog.software.table import software as software_table
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
+from clusterwright.plan.tenants import Tenant
 
 NAMESPACE = "workload"
 QUEUE = "gpu"

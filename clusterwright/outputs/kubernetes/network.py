@@ -4,8 +4,8 @@ import json
 from ipaddress import IPv4Network
 from typing import Any
 
-from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.catalog.records import System
+from clusterwright.catalog.software.node import Software
 from clusterwright.errors import InputError
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RAIL_RESOURCE, KubernetesCluster, release_of
 from clusterwright.outputs.kubernetes.queues import tolerated

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clusterwright.blueprint.sections.tenants import Tenant, gpus_of
+from clusterwright.plan.tenants import Tenant, gpus_of
 
 #: Queues of one cohort lend each other what is free.
 COHORT = "cluster"

@@ -12,19 +12,19 @@ _BYTES_PER_S_OF_GBIT = 1e9 / 8
 
 def fabric_of(option: Option, catalogue: Catalogue) -> str:
     """Return the kind of network between the nodes, `none` where there is none beside Ethernet."""
-    if option.facility is not None:
-        return "roce" if option.facility.inventory.compute_network == ETHERNET else "infiniband"
-    return catalogue.instances[option.instance].fabric_kind
+    if option.design.facility is not None:
+        return "roce" if option.design.facility.inventory.compute_network == ETHERNET else "infiniband"
+    return catalogue.instances[option.cluster.instance].fabric_kind
 
 
 def hosts_per_node(option: Option) -> int:
     """Return how many hosts one node of a plan is: the compute trays of a system that is a whole rack, else 1."""
-    return 1 if option.facility is None else option.facility.inventory.hosts_per_node
+    return 1 if option.design.facility is None else option.design.facility.inventory.hosts_per_node
 
 
 def adapters_text(option: Option, catalogue: Catalogue) -> str:
     """Return how a job on premises knows the adapters of the compute fabric from those of storage."""
-    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
+    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.cluster.instance)
     for row in rows:
         if row.name == ADAPTERS:
             return f"Jobs use `{row.name}={row.value}`: {row.why} ({row.source})."
@@ -40,14 +40,15 @@ def adapters_text(option: Option, catalogue: Catalogue) -> str:
 
 def adapters(option: Option, catalogue: Catalogue) -> dict[str, str | int] | None:
     """Return by what a node's adapters of the compute fabric are recognised; None where a cloud has no others."""
-    if option.facility is None:
+    design = option.design
+    if design.facility is None:
         return None
-    system = catalogue.systems[option.facility.system]
+    system = catalogue.systems[design.facility.system]
     ports, per_gpu = system.fabric_ports, system.fabric_bytes_per_s_per_gpu_one_way
     if not ports or per_gpu is None:
         return None
     return {
-        "link_layer": "Ethernet" if option.facility.inventory.compute_network == ETHERNET else "InfiniBand",
+        "link_layer": "Ethernet" if design.facility.inventory.compute_network == ETHERNET else "InfiniBand",
         "rate_gb_per_s": round(per_gpu * system.gpus / ports / _BYTES_PER_S_OF_GBIT),
         "count": ports // hosts_per_node(option),
     }

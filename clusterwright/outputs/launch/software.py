@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from clusterwright import assets
-from clusterwright.blueprint.rules.node_software import Software
+from clusterwright.catalog.software.node import Software
 from clusterwright.catalog.software.solver import check
 from clusterwright.catalog.software.table import software as tables
 

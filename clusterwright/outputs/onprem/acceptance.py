@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.catalog.records import System
+from clusterwright.catalog.software.node import Software
 from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import managed_devices
 from clusterwright.facility.checklist.items import Check
@@ -90,7 +90,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
     Raises:
         ValueError: the option has no on-premises design.
     """
-    design = option.facility
+    design = option.design.facility
     if design is None:
         raise ValueError(f"{option.target} has no on-premises design")
     phases = {
@@ -101,7 +101,7 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
         "Nodes": _nodes(option, system, design, plan.software_of(option.target)),
         "Collectives": _collectives(design, system),
         "Storage": _storage(design),
-        f"{option.scheduler.capitalize()} and the workload": _workload(plan, option, design),
+        f"{option.deployment.scheduler.capitalize()} and the workload": _workload(plan, option, design),
     }
     lines = [
         f"# {plan.name}: acceptance test",
@@ -213,11 +213,11 @@ def _nodes(option: Option, system: System, design: OnPremDesign, software: Softw
             expect=f"{ports} compute ports {'Active' if infiniband else 'ACTIVE'}, all with one firmware version",
         ),
     ]
-    if option.power_cap_w is not None:
+    if option.cluster.power_cap_w is not None:
         steps.append(
             Step(
                 do=f"`{tools.power}` on every node",
-                expect=f"{option.power_cap_w:g} W on every GPU, also after a reboot",
+                expect=f"{option.cluster.power_cap_w:g} W on every GPU, also after a reboot",
             )
         )
     return steps
@@ -225,7 +225,7 @@ def _nodes(option: Option, system: System, design: OnPremDesign, software: Softw
 
 def _versions(option: Option, software: Software | None) -> list[Step]:
     """Return the comparison of every node with the versions of the plan, where a script does it."""
-    if software is None or option.scheduler == "kubernetes":
+    if software is None or option.deployment.scheduler == "kubernetes":
         return []
     fabric = software.version("fabricmanager")
     return [
@@ -283,7 +283,7 @@ def _storage(design: OnPremDesign) -> list[Step]:
 def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[Step]:
     kind, hosts = outputs_of(plan), design.inventory.hosts_per_node
     nodes, gpus = f"{len(design.inventory.hosts()):,} nodes", f"{design.inventory.gpus:,} GPUs"
-    if option.scheduler == "kubernetes":
+    if option.deployment.scheduler == "kubernetes":
         asked = [
             Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
             Step(do="`kubectl apply -f kubernetes/jobs/all_reduce.yaml`", expect="admitted by the queue, completed"),
@@ -293,7 +293,7 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[Step]:
         asked = [
             Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
             Step(
-                do=f"`srun -N {working} --gres=gpu:{option.gpus_per_node // hosts} hostname`",
+                do=f"`srun -N {working} --gres=gpu:{option.cluster.gpus_per_node // hosts} hostname`",
                 expect=f"{working:,} names",
             ),
         ]

@@ -75,9 +75,9 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     Raises:
         ValueError: the option has no on-premises design.
     """
-    if option.facility is None:
+    if option.design.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
-    inventory = replace(option.facility.inventory, host_prefix=plan.cluster.host_prefix)
+    inventory = replace(option.design.facility.inventory, host_prefix=plan.cluster.host_prefix)
     quotes = by_part(plan.quotes)
     prices = {
         priced.line.sku: PartPrice(
@@ -88,9 +88,9 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
             quote=next((one for one in quotes.get(priced.line.sku, ()) if one.length_m is None), None),
             lengths=quotes_by_length(priced, quotes.get(priced.line.sku, ())),
         )
-        for priced in option.lines
+        for priced in option.money.lines
     }
-    design = replace(option.facility, inventory=inventory)
+    design = replace(option.design.facility, inventory=inventory)
     standing, cables = _drawn(design, catalogue)
     system = catalogue.systems[inventory.system]
     tests = acceptance(plan, option, system, standing=standing, cables=cables)
@@ -101,7 +101,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         made_on=dt.date.fromisoformat(plan.as_of),
         prices=prices,
         drawn=(standing, cables),
-        scheduler=option.scheduler,
+        scheduler=option.deployment.scheduler,
         job_row=outputs_of(plan).job_row,
     ) | {"acceptance.md": text(tests), **runbook(plan, option, design, system), **own_parts(plan)}
 

@@ -44,7 +44,7 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         MissingFactError: the catalogue does not know the system's processors or memory.
         ValueError: the option has no on-premises design.
     """
-    if option.facility is None:
+    if option.design.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
     cluster = _cluster(plan, option, catalogue)
     files = {
@@ -90,8 +90,8 @@ def _sharing(cluster: KubernetesCluster) -> dict[str, str]:
 
 
 def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> KubernetesCluster:
-    assert option.facility is not None  # noqa: S101 - on premises
-    design, inventory = option.facility, option.facility.inventory
+    assert option.design.facility is not None  # noqa: S101 - on premises
+    design, inventory = option.design.facility, option.design.facility.inventory
     system = catalogue.systems[inventory.system]
     standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
     cluster = cluster_of(
@@ -116,8 +116,10 @@ def control_plane(plan: Plan, option: Option, catalogue: Catalogue, tables: Mapp
     Raises:
         InputError: the in-band network overlaps the ranges of pods or services.
     """
-    assert option.facility is not None  # noqa: S101 - on premises
-    machines = machines_of(option.facility.inventory, tables["dhcp-hosts.csv"], scheduler=option.scheduler)
+    assert option.design.facility is not None  # noqa: S101 - on premises
+    machines = machines_of(
+        option.design.facility.inventory, tables["dhcp-hosts.csv"], scheduler=option.deployment.scheduler
+    )
     servers = [(machine.name, machine.address) for machine in machines if machine.role == CONTROL]
     prefix = network_named(networks_of(tables["ip-networks.csv"]), IN_BAND).prefix
     plane = control_plane_of(plan.cluster.name, servers, prefix)

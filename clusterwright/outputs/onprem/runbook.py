@@ -26,12 +26,12 @@ def runbook(plan: Plan, option: Option, design: OnPremDesign, system: System) ->
     inventory, fabric = design.inventory, design.fabric
     hosts = len(inventory.hosts())
     software = plan.software_of(option.target)
-    roles = server_roles(inventory.servers(), scheduler=option.scheduler)
+    roles = server_roles(inventory.servers(), scheduler=option.deployment.scheduler)
     page = render(
         "provisioning",
         "runbook.md.j2",
         cluster=plan.cluster.name,
-        slurm=option.scheduler == "slurm",
+        slurm=option.deployment.scheduler == "slurm",
         hosts=hosts,
         first=inventory.hosts()[0],
         gpus=inventory.gpus // hosts,

@@ -4,8 +4,8 @@ import csv
 import io
 
 from clusterwright import assets
-from clusterwright.blueprint.rules.node_software import Software, slice_partition
 from clusterwright.catalog.software import mig
+from clusterwright.catalog.software.node import Software, slice_partition
 from clusterwright.catalog.software.solver import Chosen
 from clusterwright.catalog.software.table import GIVEN
 from clusterwright.catalog.software.table import software as tables
@@ -110,9 +110,9 @@ def shared_lines(software: Software, option: Option, *, nodes: int, partition: s
     if not shared:
         return []
     slurm, kubernetes, apart = _WAYS[software.sharing]
-    hour = option.usd_per_gpu_hour
+    hour = option.money.usd_per_gpu_hour
     price = "unknown" if hour is None else f"{hour / parts:.2f} USD an hour"
-    if option.scheduler != "kubernetes":
+    if option.deployment.scheduler != "kubernetes":
         where = slice_partition(partition) if shared < nodes else partition
         ask = f"`srun --partition={where} {slurm.format(part=100 // parts)} …`"
     else:
@@ -139,7 +139,7 @@ def slice_lines(software: Software, option: Option, *, nodes: int, partition: st
     divided = software.divided_of(nodes)
     if not divided:
         return []
-    profiles, hour = {profile.name: profile for profile in software.profiles}, option.usd_per_gpu_hour
+    profiles, hour = {profile.name: profile for profile in software.profiles}, option.money.usd_per_gpu_hour
     placed = mig.place(software.profiles, software.geometry) or ()
     rows = []
     for name, count in software.instances.items():
@@ -159,7 +159,7 @@ def slice_lines(software: Software, option: Option, *, nodes: int, partition: st
         *markdown_table(("slice", "of a node", "in all", "memory", "GPUs billed", "USD an hour"), rows),
         "",
     ]
-    if option.scheduler == "kubernetes":
+    if option.deployment.scheduler == "kubernetes":
         return [
             *lines,
             f"A pod asks for `{slice_resource(rows[0][0])}: 1`; `kubernetes/slices/mig-config.yaml` divides the nodes.",
@@ -181,8 +181,8 @@ def software_documents(plan: Plan, option: Option) -> dict[str, File]:
     software = plan.software_of(option.target)
     if software is None:
         return {}
-    checked = option.scheduler != "kubernetes"
-    hosts = option.nodes if option.facility is None else len(option.facility.inventory.hosts())
+    checked = option.deployment.scheduler != "kubernetes"
+    hosts = option.cluster.nodes if option.design.facility is None else len(option.design.facility.inventory.hosts())
     files = {"software.md": text(software_page(plan, option, software, nodes=hosts, checked=checked))}
     if checked:
         script = assets.root() / "templates" / "slurm" / "software_check.sh"

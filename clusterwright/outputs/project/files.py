@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from clusterwright import __version__, assets
-from clusterwright.blueprint.reading import user_list
+from clusterwright import __version__, assets, user_list
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.folder import File, text
 
@@ -100,7 +99,7 @@ def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:
             yield f"stacks/{overlay}", path, file
     if scheduler == "slurm":
         rules = Path(user_list.__file__)
-        yield "clusterwright/blueprint", "gpu_cluster/user_list.py", File(content=rules.read_bytes())
+        yield "clusterwright", "gpu_cluster/user_list.py", File(content=rules.read_bytes())
     foreign = {f"{kind}_{place}.sh" for kind in _OF_ONE_CLOUD for place in _OTHER_PLACES if place != cloud}
     for path, file in copied(root / "templates" / "node").items():
         if path not in foreign if scheduler == "slurm" else path in (*_OF_PODS, f"metric_{cloud}.sh"):

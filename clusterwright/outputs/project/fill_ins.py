@@ -51,7 +51,7 @@ def fill_ins(option: Option, instance: Instance, declared: Declared) -> tuple[Fi
         declared: keys of the layers; a key that no layer declares is not asked for.
     """
     # The services of managed Kubernetes choose the image that fits their version.
-    image = _image(option.target, instance) if option.scheduler == "slurm" else ()
+    image = _image(option.target, instance) if option.deployment.scheduler == "slurm" else ()
     entries = (*_ACCOUNT[option.target], *image, *_OPTIONAL[option.target], *_reach(option))
     placed = (_placed(entry, declared) for entry in entries)
     return tuple(entry for entry in placed if entry.layers)
@@ -149,7 +149,7 @@ def _versioned_image(instance: Instance) -> tuple[FillIn, ...]:
 
 
 def _reach(option: Option) -> tuple[FillIn, ...]:
-    if option.scheduler != "kubernetes":
+    if option.deployment.scheduler != "kubernetes":
         return ()
     why = (
         "addresses that the API server answers beside the network; without one `up` reaches it through the cloud's own "

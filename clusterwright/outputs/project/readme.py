@@ -113,6 +113,7 @@ def project_readme(
         money: how amounts are written.
         quota: that counts the nodes, None where none does.
     """
+    deployment = option.deployment
     return render(
         "project",
         "README.md.j2",
@@ -120,30 +121,30 @@ def project_readme(
         start=start,
         cloud=NAME_OF_TARGET[option.target],
         cluster=cluster_text(option),
-        region=option.region,
+        region=deployment.region,
         arrangement=capital(outputs_of(plan).arrangement(option)),
         unit=plan.workload.unit.name,
         days="".join(days_shown(plan, days_band_text(option))),
-        run_cost=money.text(option.run_cost_usd),
-        priced=percent(option.priced_share),
+        run_cost=money.text(option.money.run_cost_usd),
+        priced=percent(option.money.priced_share),
         as_of=plan.as_of,
-        bill=[_bill_row(line, money) for line in option.lines],
-        nodes=f"{option.nodes:,} × {option.instance}",
+        bill=[_bill_row(line, money) for line in option.money.lines],
+        nodes=f"{option.cluster.nodes:,} × {option.cluster.instance}",
         programs=_programs(option),
         log_in=_LOG_IN[option.target],
-        quota=None if quota is None else quota.text(option.nodes),
+        quota=None if quota is None else quota.text(option.cluster.nodes),
         missing=missing,
         state=_state(option),
         zone=_zone(option, zone),
         layers=[
             {"name": layer, "holds": holds, "configuration": f"{layer}/Pulumi.{stack_name(plan, option)}.yaml"}
-            for layer, holds in HOLDS[option.scheduler].items()
+            for layer, holds in HOLDS[deployment.scheduler].items()
         ],
-        look=_LOOK[option.scheduler],
-        replace=_REPLACE[option.scheduler][option.target],
-        drain=_DRAIN[option.scheduler],
-        slurm=option.scheduler == "slurm",
-        existing_network=_EXISTING_TAKEN if option.existing_network is not None else _EXISTING_OFFERED,
+        look=_LOOK[deployment.scheduler],
+        replace=_REPLACE[deployment.scheduler][option.target],
+        drain=_DRAIN[deployment.scheduler],
+        slurm=deployment.scheduler == "slurm",
+        existing_network=_EXISTING_TAKEN if deployment.existing_network is not None else _EXISTING_OFFERED,
         variables=log_in(option.target).variables,
         pages=list(_demoted(pages)),
     )
@@ -151,7 +152,7 @@ def project_readme(
 
 def _programs(option: Option) -> str:
     own = _PROGRAMS[option.target]
-    return own if option.scheduler == "slurm" else f"{own}, {_KUBERNETES_PROGRAMS[option.target]}"
+    return own if option.deployment.scheduler == "slurm" else f"{own}, {_KUBERNETES_PROGRAMS[option.target]}"
 
 
 def _bill_row(line: PricedLine, money: MoneyFormat) -> dict[str, str]:
@@ -185,7 +186,7 @@ def _state(option: Option) -> str:
 
 
 def _zone(option: Option, zone: str) -> str:
-    if option.zone:
+    if option.deployment.zone:
         return f"The zone is {zone}, as the blueprint says."
     key = _ZONE_KEYS[option.target]
     return (

@@ -143,21 +143,24 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
     Raises:
         InputError: the option is not a cloud's.
     """
-    if option.file_system is None:
+    cluster = option.cluster
+    if option.design.file_system is None:
         raise InputError(f"{option.target} has no Pulumi project", help="one of aws, azure, gcp")
-    files = {kept_example(path): file for path, file in project_files(option.target, option.scheduler).items()}
+    files = {
+        kept_example(path): file for path, file in project_files(option.target, option.deployment.scheduler).items()
+    }
     if _NODE_TABLE in files:
         files[_NODE_TABLE] = replace(files[_NODE_TABLE], content=node_table(plan.software_of(option.target)).encode())
-    instance = catalogue.instances[option.instance]
+    instance = catalogue.instances[cluster.instance]
     for path in [path for path in files if re.fullmatch(r"examples/.*\.yaml", path)]:
         manifest = files[path].content.decode()
         shaped = for_node(manifest, instance)
         if path == _EXAMPLE_JOB:
-            shaped = for_fabric(shaped, instance, option.nodes)
+            shaped = for_fabric(shaped, instance, cluster.nodes)
         files[path] = text(shaped.rstrip("\n"))
     if _QUEUE in files:
         queue, job = (files[path].content.decode() for path in (_QUEUE, _EXAMPLE_JOB))
-        files[_QUEUE] = text(with_quota(queue, job, option.nodes))
+        files[_QUEUE] = text(with_quota(queue, job, cluster.nodes))
     declared = declared_keys(files)
     missing = fill_ins(option, instance, declared)
     layers = configuration(plan, option, catalogue)
@@ -189,9 +192,10 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
 
 def _quota(option: Option, catalogue: Catalogue) -> Quota | None:
     """Return the account's quota that counts the nodes, None where none does."""
-    instance = catalogue.instances[option.instance]
+    deployment = option.deployment
+    instance = catalogue.instances[option.cluster.instance]
     quota = None if instance.quota is None else catalogue.quotas[instance.quota]
-    counted = None if quota is None else quota.counted(option.capacity)
+    counted = None if quota is None else quota.counted(deployment.capacity)
     each = instance.vcpus if quota is not None and quota.unit == "vcpus" else instance.gpus
     if quota is None or counted is None or each is None:
         return None
@@ -203,7 +207,7 @@ def _quota_line(option: Option, quota: Quota | None) -> str:
     """Return the line by which `cluster.sh` holds the nodes against the account's quota; empty where none counts."""
     if quota is None:
         return ""
-    return f"\n{_QUOTA}{option.capacity}|{quota.code}|{quota.each}|{quota.unit}|{quota.name}"
+    return f"\n{_QUOTA}{option.deployment.capacity}|{quota.code}|{quota.each}|{quota.unit}|{quota.name}"
 
 
 def declared_keys(files: Mapping[str, File]) -> Declared:
@@ -234,7 +238,7 @@ def without(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
 
 def project_lines(option: Option, files: Mapping[str, File]) -> list[str]:
     """Return what to say of a written project: its layers, what is still to set, and the next command."""
-    layers = [f"  {f'{layer}/':<12} {holds}" for layer, holds in HOLDS[option.scheduler].items()]
+    layers = [f"  {f'{layer}/':<12} {holds}" for layer, holds in HOLDS[option.deployment.scheduler].items()]
     stacks = [file.content.decode() for name, file in files.items() if re.fullmatch(r"\w+/Pulumi\..+\.yaml", name)]
     unset = dict.fromkeys(command for stack in stacks for command in re.findall(f"^{_STILL}(.*)$", stack, re.MULTILINE))
     steps = [*unset, "./cluster.sh preview", "./cluster.sh up"]
@@ -245,7 +249,7 @@ def _zone(option: Option, layers: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the zone as written for the first layer that names one."""
     key = CLOUDS[option.target].zone_key
     named = (value for values in layers.values() for name, value in values.items() if name.endswith(f":{key}"))
-    return str(next(named, option.zone))
+    return str(next(named, option.deployment.zone))
 
 
 def _with_backend(project: File, url: str) -> File:

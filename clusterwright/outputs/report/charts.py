@@ -35,17 +35,21 @@ def cost_chart(plan: Plan, *, money: MoneyFormat, horizon: bool) -> str:
     Categories beyond as many as there are colours are drawn as `other`; income (resale) is to the left of zero, and
     a diamond marks what remains.
     """
-    parts = {option.target: option.horizon_breakdown if horizon else option.run_breakdown for option in plan.options}
+    parts = {
+        option.target: option.money.horizon_breakdown if horizon else option.money.run_breakdown
+        for option in plan.options
+    }
     if not any(parts.values()):
         return ""
-    colours = _category_colours([entry for option in plan.options for entry in option.run_breakdown])
+    colours = _category_colours([entry for option in plan.options for entry in option.money.run_breakdown])
     bars = []
     for option in plan.options:
-        entries, total = parts[option.target], option.horizon_usd if horizon else option.run_cost_usd
+        entries, total = parts[option.target], option.money.horizon_usd if horizon else option.money.run_cost_usd
         income = any(entry.usd < 0 for entry in entries)
         bars.append(
             Bar(
-                label=f"{NAME_OF_TARGET[option.target]}{'' if horizon or option.run_usd is not None else ', share'}",
+                label=NAME_OF_TARGET[option.target]
+                + ("" if horizon or option.money.run_usd is not None else ", share"),
                 segments=_cost_segments(entries, colours, money),
                 text=money.text(total),
                 net=money.amount(total) / _MILLION if income and total is not None else None,
@@ -185,13 +189,13 @@ def price_chart(plan: Plan, histories: Mapping[str, Sequence[PricePoint]], money
         if not points:
             continue
         steps = [
-            (float(point.effective_from.toordinal()), money.amount(point.usd) / option.gpus_per_node)
+            (float(point.effective_from.toordinal()), money.amount(point.usd) / option.cluster.gpus_per_node)
             for point in points
         ]
         steps.append((as_of, steps[-1][1]))
         series.append(
             Series(
-                name=f"{NAME_OF_TARGET[option.target]} {money.text(points[-1].usd / option.gpus_per_node)}",
+                name=f"{NAME_OF_TARGET[option.target]} {money.text(points[-1].usd / option.cluster.gpus_per_node)}",
                 colour=PALETTE[index],
                 points=tuple(steps),
                 step=True,

@@ -18,7 +18,7 @@ def front_chart(plan: Plan) -> str:
     """
     fronts: dict[tuple[tuple[float, float], ...], list[tuple[int, Option]]] = defaultdict(list)
     for index, option in enumerate(plan.options):
-        if len(option.front) > 1:
+        if len(option.performance.front) > 1:
             line = tuple((float(point.nodes), point.calendar_days_high) for point in _sorted(option))
             fronts[line].append((index, option))
     if not fronts:
@@ -57,13 +57,15 @@ def _chosen(plan: Plan) -> list[Mark]:
         else:
             near.append(option)
     label = {
-        group[0].target: f"{', '.join(NAME_OF_TARGET[option.target] for option in group)}: {group[0].nodes:,} nodes"
+        group[
+            0
+        ].target: f"{', '.join(NAME_OF_TARGET[option.target] for option in group)}: {group[0].cluster.nodes:,} nodes"
         for group in groups
     }
     return [
         Mark(
-            x=float(option.nodes),
-            y=option.calendar_days_high,
+            x=float(option.cluster.nodes),
+            y=option.performance.calendar_days_high,
             label=label.get(option.target, ""),
             colour=PALETTE[index],
         )
@@ -72,9 +74,9 @@ def _chosen(plan: Plan) -> list[Mark]:
 
 
 def _near(one: Option, other: Option) -> bool:
-    low, high = sorted((one.calendar_days_high, other.calendar_days_high))
-    return one.nodes == other.nodes and high < _NEAR * low
+    low, high = sorted((one.performance.calendar_days_high, other.performance.calendar_days_high))
+    return one.cluster.nodes == other.cluster.nodes and high < _NEAR * low
 
 
 def _sorted(option: Option) -> list[FrontPoint]:
-    return sorted(option.front, key=lambda point: point.nodes)
+    return sorted(option.performance.front, key=lambda point: point.nodes)

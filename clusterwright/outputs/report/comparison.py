@@ -79,16 +79,17 @@ def comparison_markdown(plan: Plan, money: MoneyFormat) -> str:
 
 
 def _row(plan: Plan, way: Alternative, money: MoneyFormat) -> list[str]:
+    cluster = way.cluster
     return [
         term_text(way.key),
-        f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
-        *days_shown(plan, f"{way.calendar_days:.1f}"),
+        f"{cluster.nodes:,} × {cluster.instance}" if cluster.instance else f"{cluster.nodes:,} nodes",
+        *days_shown(plan, f"{way.performance.calendar_days:.1f}"),
         cash_band_text(way, money),
         share_text(way, money),
-        money.band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high),
-        money.band(way.npv_usd, way.npv_usd_low, way.npv_usd_high),
+        money.band(way.money.horizon_usd, way.money.horizon_usd_low, way.money.horizon_usd_high),
+        money.band(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high),
         purchase_text(way, money),
-        percent(way.horizon_priced_share),
+        percent(way.money.horizon_priced_share),
         answers_text(plan, way.key),
     ]
 
@@ -146,13 +147,13 @@ def _caveats(plan: Plan) -> list[str]:
     late = [
         f"{cell(NAME_OF_TARGET[option.target])} misses the goal of {days_text(plan.goals.finish_within_days)}"
         for option in plan.options
-        if not option.meets_goal and plan.goals.finish_within_days is not None
+        if not option.performance.meets_goal and plan.goals.finish_within_days is not None
     ]
     unpriced = [
         f"{cell(NAME_OF_TARGET[option.target])} is unknown: no price of "
-        f"{cell(', '.join(entry.sku for entry in option.missing))}"
+        f"{cell(', '.join(entry.sku for entry in option.money.missing))}"
         for option in plan.options
-        if option.missing
+        if option.money.missing
     ]
     warned = [f"`{entry.id}` {cell(entry.message)}" for entry in (*plan.findings, *plan.warnings)]
     left_out = ", ".join(uncapital(entry.partition(":")[0]) for entry in plan.not_counted)

@@ -30,7 +30,7 @@ def figures(plan: Plan, found: Finances, money: MoneyFormat) -> tuple[Figure, ..
     """
     run, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     shown = [
-        None if run is None or run.run_usd is None else _run(plan, run, money),
+        None if run is None or run.money.run_usd is None else _run(plan, run, money),
         None if kept is None else _horizon(plan, kept, money),
         _payback(plan, run),
         _sure(found, kept, money),
@@ -43,24 +43,25 @@ def _run(plan: Plan, way: Alternative, money: MoneyFormat) -> Figure:
     paid = "" if option is None else booking_text(option)
     return Figure(
         title=f"One {plan.workload.unit.name}, cash",
-        value=money.text(way.run_usd),
-        band=_span(way.run_usd_low, way.run_usd_high, money) or paid or "no price in it is assumed",
-        of=", ".join((_cluster(way), *days_shown(plan, f"{way.calendar_days:.1f} days"))),
+        value=money.text(way.money.run_usd),
+        band=_span(way.money.run_usd_low, way.money.run_usd_high, money) or paid or "no price in it is assumed",
+        of=", ".join((_cluster(way), *days_shown(plan, f"{way.performance.calendar_days:.1f} days"))),
     )
 
 
 def _horizon(plan: Plan, way: Alternative, money: MoneyFormat) -> Figure:
-    bought = f" net of resale, {money.text(way.capex_usd)} at the start" if way.capex_usd else ""
+    bought = f" net of resale, {money.text(way.money.capex_usd)} at the start" if way.money.capex_usd else ""
     return Figure(
         title=f"{plan.economics.horizon_months:.0f} months, present value",
-        value=money.text(way.npv_usd),
-        band=_span(way.npv_usd_low, way.npv_usd_high, money) or "no price in it is assumed",
-        of=f"{_cluster(way)}: {money.text(way.horizon_usd)} paid{bought}",
+        value=money.text(way.money.npv_usd),
+        band=_span(way.money.npv_usd_low, way.money.npv_usd_high, money) or "no price in it is assumed",
+        of=f"{_cluster(way)}: {money.text(way.money.horizon_usd)} paid{bought}",
     )
 
 
 def _cluster(way: Alternative) -> str:
-    nodes = f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes"
+    cluster = way.cluster
+    nodes = f"{cluster.nodes:,} × {cluster.instance}" if cluster.instance else f"{cluster.nodes:,} nodes"
     return f"{nodes}, {term_text(way.key)}"
 
 
@@ -73,7 +74,9 @@ def _payback(plan: Plan, run: Alternative | None) -> Figure | None:
         return None
     pair = pairs[0]
     rented = plan.option(pair.rented_key.partition("/")[0])
-    against = f"owning against {term_text(pair.rented_key if rented is None else f'{rented.target}/{rented.term}')}"
+    against = (
+        f"owning against {term_text(pair.rented_key if rented is None else f'{rented.target}/{rented.money.term}')}"
+    )
     if pair.months is None:
         return Figure(title="Payback", value="none", band=pair.reason, of=against)
     low = "the start" if pair.months_low is None else f"{pair.months_low:.0f}"

@@ -118,7 +118,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
         "counts_flop": plan.workload.unit_flop is not None,
         "useful_hour": kind.useful_hour,
         "not_counted": plan.not_counted,
-        "explained": f"{told.instance}, {NAME_OF_TARGET[told.target]}",
+        "explained": f"{told.cluster.instance}, {NAME_OF_TARGET[told.target]}",
         "formulas": [
             {
                 "title": capital(entry.title),
@@ -141,9 +141,9 @@ def _is_taxed(found: Finances) -> bool:
 def _unknown(plan: Plan) -> list[tuple[str, list[str]]]:
     """Return, for each option whose totals are unknown, the lines without a price."""
     return [
-        (heading(option), [f"{entry.item}: {entry.reason}" for entry in option.missing])
+        (heading(option), [f"{entry.item}: {entry.reason}" for entry in option.money.missing])
         for option in plan.options
-        if option.missing
+        if option.money.missing
     ]
 
 
@@ -189,15 +189,15 @@ def _end_of_lines(plan: Plan, paid: Sequence[CumulativePoint], money: MoneyForma
     ends = {point.key: point.usd for point in paid}
     sentences = []
     for option in plan.options:
-        if option.horizon_usd is None or option.target not in ends:
+        if option.money.horizon_usd is None or option.target not in ends:
             continue
-        back = ends[option.target] - option.horizon_usd
+        back = ends[option.target] - option.money.horizon_usd
         if money.text(back) == money.text(0.0) or back <= 0:
             continue
-        source = "the sale of the equipment" if option.facility else "the unused part of the last term"
+        source = "the sale of the equipment" if option.design.facility else "the unused part of the last term"
         sentences.append(
             f"{heading(option)}: {money.text(ends[option.target])} paid, less {money.text(back)} for {source}, are the "
-            f"{money.text(option.horizon_usd)} of the totals. "
+            f"{money.text(option.money.horizon_usd)} of the totals. "
         )
     return "".join(sentences)
 
@@ -214,16 +214,21 @@ def _front_chart(plan: Plan) -> Chart:
 
 
 def _sensitivity_chart(plan: Plan, money_of: Ledger, book: PriceBook, money: MoneyFormat) -> Chart:
-    owned = [option for option in plan.options if option.it_power_w is not None and option.run_share_usd is not None]
-    if not owned or owned[0].run_share_usd is None:
+    owned = [
+        option
+        for option in plan.options
+        if option.cluster.it_power_w is not None and option.money.run_share_usd is not None
+    ]
+    if not owned or owned[0].money.run_share_usd is None:
         return Chart(svg="", caption="")
     entries = sensitivities(money_of, book, owned[0].target, money)
     return Chart(
-        svg=report_charts.sensitivity_chart(entries, owned[0].run_share_usd, plan.workload.unit, money),
+        svg=report_charts.sensitivity_chart(entries, owned[0].money.run_share_usd, plan.workload.unit, money),
         caption=(
             f"Share of one {plan.workload.unit.name} in what owning costs {NAME_OF_TARGET[owned[0].target]}, with one "
             "input at a time at its cheap (blue) or dear (orange) end and all others at their base; the upright line "
-            f"is {money.text(owned[0].run_share_usd)}. Utilisation is moved by ten points. Prices as of {plan.as_of}."
+            f"is {money.text(owned[0].money.run_share_usd)}. Utilisation is moved by ten points. "
+            f"Prices as of {plan.as_of}."
         ),
     )
 
@@ -282,9 +287,11 @@ def _histories(plan: Plan, book: PriceBook) -> dict[str, tuple[PricePoint, ...]]
     return {
         option.target: tuple(
             point
-            for point in book.history(f"{option.target}/{option.instance}", region=option.region, term="on_demand")
+            for point in book.history(
+                f"{option.target}/{option.cluster.instance}", region=option.deployment.region, term="on_demand"
+            )
             if point.effective_from.isoformat() <= plan.as_of
         )
         for option in plan.options
-        if option.facility is None
+        if option.design.facility is None
     }

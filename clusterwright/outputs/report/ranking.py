@@ -96,15 +96,15 @@ def again_table(plan: Plan, money: MoneyFormat) -> Table:
     return by_column(
         {
             RANKED: [capital(term_text(way.key)) for way in ways],
-            "Nodes": [f"{way.nodes:,}" for way in ways],
-            **{title: [f"{way.calendar_days:.1f}" for way in ways] for title in days_shown(plan, "Days")},
+            "Nodes": [f"{way.cluster.nodes:,}" for way in ways],
+            **{title: [f"{way.performance.calendar_days:.1f}" for way in ways] for title in days_shown(plan, "Days")},
             capital(unit.asked): _dashed(
-                money.column(way.run_usd for way in ways), [cash_text(way, money) for way in ways]
+                money.column(way.money.run_usd for way in ways), [cash_text(way, money) for way in ways]
             ),
             f"Share of {unit.each}": _dashed(
-                money.column(way.run_share_usd for way in ways), [share_text(way, money) for way in ways]
+                money.column(way.money.run_share_usd for way in ways), [share_text(way, money) for way in ways]
             ),
-            "Present value": money.column(way.npv_usd for way in ways),
+            "Present value": money.column(way.money.npv_usd for way in ways),
         },
         details=[again_text(way) for way in ways],
     )
@@ -117,14 +117,14 @@ def paper_table(plan: Plan, money: MoneyFormat) -> Table:
         {
             paper_title(plan): [capital(term_text(way.key)) for way in ways],
             capital(unit.asked): _dashed(
-                money.column(way.run_usd for way in ways), [cash_text(way, money) for way in ways]
+                money.column(way.money.run_usd for way in ways), [cash_text(way, money) for way in ways]
             ),
             f"Share of {unit.each}": _dashed(
-                money.column(way.run_share_usd for way in ways), [share_text(way, money) for way in ways]
+                money.column(way.money.run_share_usd for way in ways), [share_text(way, money) for way in ways]
             ),
-            "Same work over the horizon": money.column(way.horizon_usd for way in ways),
-            "Present value": money.column(way.npv_usd for way in ways),
-            "GPU-hour": money.small_column(way.usd_per_gpu_hour for way in ways),
+            "Same work over the horizon": money.column(way.money.horizon_usd for way in ways),
+            "Present value": money.column(way.money.npv_usd for way in ways),
+            "GPU-hour": money.small_column(way.money.usd_per_gpu_hour for way in ways),
         },
         details=[way.reason for way in ways],
     )

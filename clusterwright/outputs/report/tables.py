@@ -66,10 +66,10 @@ def comparison(plan: Plan, sources: Sources, money: MoneyFormat) -> Table:
             _compared(plan, way, sources, totals, money)
             for way, *totals in zip(
                 ways,
-                money.column(way.run_usd for way in ways),
-                money.column(way.run_share_usd for way in ways),
-                money.column(way.horizon_usd for way in ways),
-                money.column(way.npv_usd for way in ways),
+                money.column(way.money.run_usd for way in ways),
+                money.column(way.money.run_share_usd for way in ways),
+                money.column(way.money.horizon_usd for way in ways),
+                money.column(way.money.npv_usd for way in ways),
                 strict=True,
             )
         ),
@@ -80,30 +80,41 @@ def comparison(plan: Plan, sources: Sources, money: MoneyFormat) -> Table:
 def _compared(
     plan: Plan, way: Alternative, sources: Sources, totals: Sequence[str], money: MoneyFormat
 ) -> tuple[Cell, ...]:
+    performance = way.performance
     run, share, horizon, present = totals
     option = plan.planned(way.key)
-    known = way.calendar_days_low is not None and way.calendar_days_high is not None
+    known = performance.calendar_days_low is not None and performance.calendar_days_high is not None
     return (
         Cell(text=capital(term_text(way.key)), detail=_mark(plan, way)),
         Cell(
-            text=_NONE if way.run_usd is None else run,
-            detail=_band(way.run_usd, way.run_usd_low, way.run_usd_high, money),
+            text=_NONE if way.money.run_usd is None else run,
+            detail=_band(way.money.run_usd, way.money.run_usd_low, way.money.run_usd_high, money),
         ),
-        Cell(text=_NONE if way.run_share_usd is None else share),
-        Cell(text=horizon, detail=_band(way.horizon_usd, way.horizon_usd_low, way.horizon_usd_high, money)),
-        Cell(text=present, detail=_band(way.npv_usd, way.npv_usd_low, way.npv_usd_high, money)),
+        Cell(text=_NONE if way.money.run_share_usd is None else share),
+        Cell(
+            text=horizon,
+            detail=_band(way.money.horizon_usd, way.money.horizon_usd_low, way.money.horizon_usd_high, money),
+        ),
+        Cell(text=present, detail=_band(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high, money)),
         *(
-            Cell(text=days, detail=f"{way.calendar_days_low:.1f} to {way.calendar_days_high:.1f}" if known else "")
-            for days in days_shown(plan, days_text(way.calendar_days))
+            Cell(
+                text=days,
+                detail=f"{performance.calendar_days_low:.1f} to {performance.calendar_days_high:.1f}" if known else "",
+            )
+            for days in days_shown(plan, days_text(performance.calendar_days))
         ),
         Cell(
-            text=f"{way.nodes:,} × {way.instance}" if way.instance else f"{way.nodes:,} nodes",
-            detail=f"{way.gpus:,} {'GPUs' if option is None else option.accelerator_name}",
+            text=f"{way.cluster.nodes:,} × {way.cluster.instance}"
+            if way.cluster.instance
+            else f"{way.cluster.nodes:,} nodes",
+            detail=f"{way.cluster.gpus:,} {'GPUs' if option is None else option.cluster.accelerator_name}",
         ),
         Cell(text=purchase_text(way, money)),
-        Cell(text="unknown" if way.usd_per_gpu_hour is None else f"{money.amount(way.usd_per_gpu_hour):,.2f}"),
+        Cell(
+            text="unknown" if way.money.usd_per_gpu_hour is None else f"{money.amount(way.money.usd_per_gpu_hour):,.2f}"
+        ),
         Cell(text=_NONE) if option is None else _node_price(option, sources, money),
-        Cell(text=percent(way.priced_share)),
+        Cell(text=percent(way.money.priced_share)),
     )
 
 
@@ -117,7 +128,7 @@ def _mark(plan: Plan, way: Alternative) -> str:
 
 
 def _node_price(option: Option, sources: Sources, money: MoneyFormat) -> Cell:
-    nodes = [line for line in option.lines if line.line.category == "compute"]
+    nodes = [line for line in option.money.lines if line.line.category == "compute"]
     if not nodes or nodes[0].unit_usd is None:
         return Cell(text="unknown")
     node = nodes[0]
@@ -172,7 +183,7 @@ def prices(option: Option, sources: Sources, as_of: str, money: MoneyFormat) -> 
             "Last seen",
             "Source",
         ),
-        rows=tuple(_priced(line, sources, dt.date.fromisoformat(as_of), money) for line in option.lines),
+        rows=tuple(_priced(line, sources, dt.date.fromisoformat(as_of), money) for line in option.money.lines),
         numeric=frozenset({1, 2, 3}),
         narrow=frozenset({4, 5, 6, 7}),
     )
@@ -219,10 +230,10 @@ def price_changes(plan: Plan, histories: Mapping[str, Sequence[PricePoint]], mon
         ]
         rows += [
             (
-                Cell(text=option.instance, detail=f"{heading(option)}, {point.region or 'all regions'}"),
+                Cell(text=option.cluster.instance, detail=f"{heading(option)}, {point.region or 'all regions'}"),
                 Cell(text=point.effective_from.isoformat()),
                 Cell(text=plain(money.amount(point.usd))),
-                Cell(text=plain(money.amount(point.usd) / option.gpus_per_node)),
+                Cell(text=plain(money.amount(point.usd) / option.cluster.gpus_per_node)),
                 Cell(text=point.source, detail=point.locator),
             )
             for point in reversed(points)

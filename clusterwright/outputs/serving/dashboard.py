@@ -48,6 +48,7 @@ def dashboard(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[
 
 
 def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[dict[str, Any]]:
+    performance = option.performance
     of = f"{{model_name={query_text(plan.workload.model)}}}"
     metric = {field: row.metric for field, row in engine.metrics.items()}
     share, goals = plan.goals.percentile / 100.0, plan.goals
@@ -59,7 +60,10 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
     panels = [
         _panel(
             f"First token, {at}",
-            [(at, quantile("first_token_s")), ("planned at the peak", f"vector({option.first_token_s.value:.6g})")],
+            [
+                (at, quantile("first_token_s")),
+                ("planned at the peak", f"vector({performance.first_token_s.value:.6g})"),
+            ],
             unit="s",
             limit=goals.first_token_s,
         ),
@@ -67,7 +71,7 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
             f"Time per token, {at}",
             [
                 (at, quantile("time_per_token_s")),
-                ("planned at the peak", f"vector({option.time_per_token_s.value:.6g})"),
+                ("planned at the peak", f"vector({performance.time_per_token_s.value:.6g})"),
             ],
             unit="s",
             limit=goals.time_per_token_s,
@@ -77,7 +81,7 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
             [
                 ("running", f"sum({metric['requests_running']}{of})"),
                 ("waiting", f"sum({metric['requests_waiting']}{of})"),
-                ("planned at the peak", f"vector({option.in_flight * option.replicas:.6g})"),
+                ("planned at the peak", f"vector({performance.in_flight * performance.replicas:.6g})"),
             ],
             unit="short",
         ),
@@ -92,7 +96,7 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
             [
                 ("output", f"sum(rate({metric['output_tokens']}{of}[5m]))"),
                 ("input", f"sum(rate({metric['input_tokens']}{of}[5m]))"),
-                ("output planned at the peak", f"vector({option.output_tokens_per_s.value:.6g})"),
+                ("output planned at the peak", f"vector({performance.output_tokens_per_s.value:.6g})"),
             ],
             unit="short",
         ),
@@ -100,14 +104,14 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
             "Replicas that answer",
             [
                 ("replicas", f"count({metric['requests_running']}{of})"),
-                ("planned", f"vector({option.replicas + option.spare_replicas})"),
+                ("planned", f"vector({performance.replicas + performance.spare_replicas})"),
             ],
             unit="short",
         ),
     ]
     price = price_query(plan, option, engine)
     if price:
-        planned = option.usd_per_million_tokens.output
+        planned = option.money.usd_per_million_tokens.output
         panels.append(
             _panel(
                 "USD per million output tokens, the last hour",

@@ -177,7 +177,7 @@ def framework_named(spoken: str) -> tuple[str, Version]:
 
 def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
     """Return what flags can carry of a plan, by the tables' names of fields."""
-    layout, work, memory = option.layout, plan.workload, option.replica_memory
+    layout, work, memory = option.performance.layout, plan.workload, option.performance.replica_memory
     said = options_of(option)
     groups = layout.gpus // (layout.tensor * layout.pipeline)
     sequences = _sequences(option)
@@ -237,18 +237,20 @@ def options_of(option: ServingOption) -> dict[str, str]:
         "adapters.targets": "all", "adapters.resident": "", "offload.weights": "0", "offload.cache": "0",
     }  # fmt: skip
     start = "workload.options."
-    return usual | {one.path.removeprefix(start): one.value for one in option.constraints if one.path.startswith(start)}
+    return usual | {
+        one.path.removeprefix(start): one.value for one in option.design.constraints if one.path.startswith(start)
+    }
 
 
 def _sequences(option: ServingOption) -> int:
     said = options_of(option)
     most = 1 if said["batching"] == "none" else int(said["max_sequences"])
-    return max(1, min(option.most_in_flight, most))
+    return max(1, min(option.performance.most_in_flight, most))
 
 
 def _share(bytes_: float, option: ServingOption) -> float:
     """Return a share of the accelerator's memory in hundredths, rounded down: a little less never fails to start."""
-    return math.floor(100.0 * bytes_ / option.hbm_bytes_per_gpu) / 100.0
+    return math.floor(100.0 * bytes_ / option.cluster.hbm_bytes_per_gpu) / 100.0
 
 
 def longest_tokens(plan: ServingPlan) -> int:

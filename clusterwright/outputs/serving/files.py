@@ -38,12 +38,12 @@ RELEASES = {"lws": "0.7.0", "keda": "2.17.2", "gateway": "1.3.0", "extension": "
 
 def fewest_replicas(option: ServingOption) -> int:
     """Return the replicas that are always kept, with the spare ones; one at least, which counts the requests."""
-    return max(min(option.day.least_replicas + option.spare_replicas, most_replicas(option)), 1)
+    return max(min(option.performance.day.least_replicas + option.performance.spare_replicas, most_replicas(option)), 1)
 
 
 def most_replicas(option: ServingOption) -> int:
     """Return the replicas of the peak, or those that an autoscaler may have, with the spare ones."""
-    return min(option.replicas, option.day.most_replicas) + option.spare_replicas
+    return min(option.performance.replicas, option.performance.day.most_replicas) + option.performance.spare_replicas
 
 
 def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> dict[str, File]:
@@ -57,7 +57,7 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
     Raises:
         RuleError: the framework's version does not have what the plan needs.
     """
-    if option.prefill_pool is not None:
+    if option.performance.prefill_pool is not None:
         return {**described_files(plan, option), **testing_files(plan, option)}
     engine, shape = engine_of(plan, option), shape_of(option, place.gpus)
     name, most, fewest = plan.name, most_replicas(option), fewest_replicas(option)
@@ -68,7 +68,7 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
         ],
         "service.yaml": [
             service(name, place, shape),
-            disruption_budget(name, place, shape, spare=option.spare_replicas),
+            disruption_budget(name, place, shape, spare=option.performance.spare_replicas),
             *network_rules(name, place, shape),
         ],
         "fetch.yaml": [fetch_rule(name, place, target=option.target)],
@@ -83,7 +83,7 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
                 model=plan.workload.model,
                 fewest=fewest,
                 most=most,
-                each=option.in_flight,
+                each=option.performance.in_flight,
                 rules=scaling_rules(option),
             )
         ]
@@ -100,10 +100,12 @@ def serving_files(plan: ServingPlan, option: ServingOption, place: PodPlace) -> 
 
 def described_files(plan: ServingPlan, option: ServingOption) -> dict[str, File]:
     """Return what replicas take that no manifest is written for: pools apart, and slices of a Slurm node."""
-    pools = [("decode" if option.prefill_pool else "", option)]
-    if option.prefill_pool is not None:
-        own = option.prefill_pool
-        pools.insert(0, ("prefill", replace(option, layout=own.layout, replica_memory=own.memory)))
+    performance = option.performance
+    own = performance.prefill_pool
+    pools = [("decode" if own else "", option)]
+    if own is not None:
+        before = replace(performance, layout=own.layout, replica_memory=own.memory)
+        pools.insert(0, ("prefill", replace(option, performance=before)))
     commands = []
     for role, one in pools:
         engine = engine_of(plan, one)
@@ -115,9 +117,9 @@ def described_files(plan: ServingPlan, option: ServingOption) -> dict[str, File]
         title=plan.name,
         replicas=replicas_text(option),
         engine=plan.workload.framework,
-        apart=option.prefill_pool is not None,
-        slice=option.layout.slice,
-        handing=f"{option.prefill_pool.handing_s * 1e3:.3g} ms" if option.prefill_pool else "",
+        apart=own is not None,
+        slice=performance.layout.slice,
+        handing=f"{own.handing_s * 1e3:.3g} ms" if own else "",
         commands=commands,
     )
     return {"README.md": text(page)}
@@ -219,7 +221,7 @@ def _readme(
         shape=shape,
         fewest=fewest,
         most=most,
-        each=f"{max(option.in_flight, 1.0):.0f}",
+        each=f"{max(option.performance.in_flight, 1.0):.0f}",
         arguments=shlex.join(engine.arguments),
         adapters=fields_of(plan, option)["adapters"],
         drafted=fields_of(plan, option)["draft_model"],
@@ -232,7 +234,7 @@ def _readme(
         longest=f"{shape.longest_start_s:,.0f} s",
         client=CLIENT_LABEL,
         releases=RELEASES,
-        spare=option.spare_replicas,
+        spare=option.performance.spare_replicas,
         fabric=shape.pods > 1,
         **watching_words(plan, engine),
     )

@@ -29,7 +29,7 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
     """
     from clusterwright.outputs.serving.files import FOLDER, serving_files  # noqa: PLC0415 - only what is asked for
 
-    if option.scheduler != "kubernetes":
+    if option.deployment.scheduler != "kubernetes":
         from clusterwright.outputs.serving.slurm import slurm_files  # noqa: PLC0415
 
         jobs = slurm_files(serving_plan(plan), serving_option(option), catalogue)
@@ -56,7 +56,7 @@ def cluster_files(plan: Plan, option: Option, cluster: KubernetesCluster) -> dic
 
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:  # noqa: ARG001 - as of any kind
     """Return how the service is started on a cloud."""
-    if option.scheduler != "kubernetes":
+    if option.deployment.scheduler != "kubernetes":
         return Start(
             title="Start the service",
             who="An ordinary user starts it on the login machine: name users first ([Users](#users)).",
@@ -73,7 +73,7 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:  # 
 
 def contents(option: Option) -> str:
     """Return where the service is in the folder of a target, as a line of the output folder's README."""
-    if option.scheduler != "kubernetes":
+    if option.deployment.scheduler != "kubernetes":
         return f"- `{option.target}/serving/`: the service as an array of Slurm jobs, its load test and monitoring"
     folder = "onprem/kubernetes/serving" if option.target == "onprem" else f"{option.target}/serving"
     return f"- `{folder}/`: manifests of the service, with the engine's arguments; its load test and monitoring"

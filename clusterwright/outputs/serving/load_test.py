@@ -18,16 +18,17 @@ _MOST_REQUESTS = 20_000
 
 def expected(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
     """Return what a load test asks, and what the plan says of it, for one replica at the peak."""
+    performance = option.performance
     work, goals = plan.workload, plan.goals
-    rate = option.peak_requests_per_s / option.replicas
-    lasting = option.mean_first_token_s + work.output_tokens * option.mean_time_per_token_s
+    rate = performance.peak_requests_per_s / performance.replicas
+    lasting = performance.mean_first_token_s + work.output_tokens * performance.mean_time_per_token_s
     requests = min(max(_LIFETIMES * lasting * rate, _LEAST_REQUESTS), _MOST_REQUESTS)
     return {
         "schema": 1,
         "service": plan.name,
         "target": option.target,
         "model": work.model,
-        "replicas": option.replicas,
+        "replicas": performance.replicas,
         "requests_per_s_per_replica": rate,
         "requests_per_replica": math.ceil(requests),
         "input_tokens": {"mean": work.input_tokens, "p95": work.input_tokens_p95},
@@ -35,10 +36,10 @@ def expected(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
         "longest_tokens": longest_tokens(plan),
         "prefix_cache_hit": work.prefix_cache_hit,
         "percentile": goals.percentile,
-        "first_token_s": _band(option.first_token_s),
-        "time_per_token_s": _band(option.time_per_token_s),
+        "first_token_s": _band(performance.first_token_s),
+        "time_per_token_s": _band(performance.time_per_token_s),
         "output_tokens_per_s_per_replica": {
-            name: value / option.replicas for name, value in _band(option.output_tokens_per_s).items()
+            name: value / performance.replicas for name, value in _band(performance.output_tokens_per_s).items()
         },
     }
 
@@ -71,7 +72,7 @@ def _script(name: str, plan: ServingPlan, option: ServingOption, asked: dict[str
         "serving",
         name,
         model=shlex.quote(work.model),
-        rate=f"{option.peak_requests_per_s / option.replicas:.6g}",
+        rate=f"{option.performance.peak_requests_per_s / option.performance.replicas:.6g}",
         requests=asked["requests_per_replica"],
         shared_tokens=round(work.input_tokens * work.prefix_cache_hit),
         own_tokens=max(round(work.input_tokens * (1 - work.prefix_cache_hit)), 1),

@@ -37,7 +37,7 @@ class ScalingRules:
 def scaling_rules(option: ServingOption) -> ScalingRules:
     """Return what the blueprint says of the autoscaler, or what holds where it says nothing."""
     start = "replicas.autoscaling."
-    said = {one.path.removeprefix(start): one.value for one in option.constraints if one.path.startswith(start)}
+    said = {one.path.removeprefix(start): one.value for one in option.design.constraints if one.path.startswith(start)}
     return ScalingRules(
         metrics=(said["metric"],) if "metric" in said else ("requests", "cache"),
         cool_down_s=int(float(said.get("cool_down", _COOL_DOWN_S))),

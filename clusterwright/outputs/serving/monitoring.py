@@ -133,7 +133,7 @@ def _filling(plan: ServingPlan, option: ServingOption, engine: Engine) -> Iterat
     waiting, running, cache = (
         engine.metrics[field].metric for field in ("requests_waiting", "requests_running", "cache_share")
     )
-    planned = option.in_flight * option.replicas
+    planned = option.performance.in_flight * option.performance.replicas
     labels = {"service": plan.name, "severity": "ticket"}
     yield {
         "alert": "RequestsWait",
@@ -165,10 +165,10 @@ def price_query(plan: ServingPlan, option: ServingOption, engine: Engine) -> str
 
     The plan's month is paid whole, so that tokens are dear while few are asked for.
     """
-    usd, tokens = option.usd_per_million_tokens.output, engine.metrics.get("output_tokens")
+    usd, tokens = option.money.usd_per_million_tokens.output, engine.metrics.get("output_tokens")
     if usd is None or tokens is None:
         return ""
-    per_month = usd * option.output_tokens_per_month / _MILLION
+    per_month = usd * option.performance.output_tokens_per_month / _MILLION
     per_s = per_month / plan.workload.month_s
     return f"{per_s * _MILLION:.6g} / sum(rate({tokens.metric}{_selector(plan)}[1h]))"
 
@@ -198,7 +198,7 @@ def pod_monitor(plan: ServingPlan, namespace: str, labels: dict[str, str]) -> di
 
 def usd_per_hour(plan: ServingPlan, option: ServingOption) -> float | None:
     """Return what the plan's month costs for each of its hours."""
-    usd = option.usd_per_million_tokens.output
+    usd = option.money.usd_per_million_tokens.output
     if usd is None:
         return None
-    return usd * option.output_tokens_per_month / _MILLION / (plan.workload.month_s / SECONDS_PER_HOUR)
+    return usd * option.performance.output_tokens_per_month / _MILLION / (plan.workload.month_s / SECONDS_PER_HOUR)

@@ -14,11 +14,12 @@ def _replicas(option: Option) -> str:
 
 def _reason(option: Option) -> str:
     chosen = serving_option(option)
+    performance = chosen.performance
     return (
-        f"{replicas_text(chosen)}; first token {banded_text(chosen.first_token_s)}, per token "
-        f"{banded_text(chosen.time_per_token_s)}; {chosen.in_flight:,.0f} requests in flight on each at the peak, "
-        f"{chosen.most_in_flight:,} fit; limited by {', '.join(option.limited_by)}; {chosen.level_text}; "
-        f"{certainty_text(chosen)}."
+        f"{replicas_text(chosen)}; first token {banded_text(performance.first_token_s)}, per token "
+        f"{banded_text(performance.time_per_token_s)}; {performance.in_flight:,.0f} requests in flight on each at the "
+        f"peak, {performance.most_in_flight:,} fit; limited by {', '.join(performance.limited_by)}; "
+        f"{performance.level_text}; {certainty_text(chosen)}."
     )
 
 

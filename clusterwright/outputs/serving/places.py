@@ -126,10 +126,11 @@ _WARM_UP_S = 600.0
 
 def shape_of(option: ServingOption, node_gpus: int) -> ReplicaShape:
     """Return how a replica of an option lies on nodes with a given number of accelerators."""
-    layout, gpus = option.layout, option.layout.gpus
+    cluster, layout = option.cluster, option.performance.layout
+    gpus = layout.gpus
     pods, per_node = max(gpus // node_gpus, 1), max(node_gpus // gpus, 1) * layout.per_gpu
-    weights, storage = option.replica_memory.weights * gpus, option.storage
-    readers = max(option.nodes * option.gpus_per_node / max(gpus, option.gpus_per_node), 1.0)
+    weights, storage = option.performance.replica_memory.weights * gpus, option.design.storage
+    readers = max(cluster.nodes * cluster.gpus_per_node / max(gpus, cluster.gpus_per_node), 1.0)
     start = weights * readers / storage.restart_read_bytes_per_s if storage.restart_read_bytes_per_s else 0.0
     return ReplicaShape(
         pods=pods,

@@ -29,8 +29,8 @@ def rate_chart(plan: ServingPlan) -> str:
     """
     fronts: dict[tuple[RatePoint, ...], list[tuple[int, ServingOption]]] = defaultdict(list)
     for index, option in enumerate(plan.options):
-        if len(option.rate_front) > 1:
-            fronts[option.rate_front].append((index, option))
+        if len(option.performance.rate_front) > 1:
+            fronts[option.performance.rate_front].append((index, option))
     if not fronts:
         return ""
     series = [
@@ -43,9 +43,10 @@ def rate_chart(plan: ServingPlan) -> str:
     ]
     marks = [
         Mark(
-            x=option.output_tokens_per_s_per_user,
-            y=option.tokens_per_s_per_gpu,
-            label=f"{', '.join(NAME_OF_TARGET[entry.target] for _, entry in options)}: {option.replicas:,} replicas",
+            x=option.performance.output_tokens_per_s_per_user,
+            y=option.performance.tokens_per_s_per_gpu,
+            label=f"{', '.join(NAME_OF_TARGET[entry.target] for _, entry in options)}: "
+            f"{option.performance.replicas:,} replicas",
             colour=PALETTE[index],
         )
         for options in fronts.values()
@@ -66,13 +67,17 @@ def day_chart(plan: ServingPlan) -> str:
     """Return the requests per second of a day, today and at the end of the horizon, against what the answer carries."""
     answer = plan.planned(plan.recommended_key)
     option = plan.options[0] if answer is None else serving_option(answer)
-    today = option.day.hourly_requests_per_s
+    today = option.performance.day.hourly_requests_per_s
     grown = tuple(rate * plan.workload.growth_factor for rate in today)
     lines = [Series(name="today", points=_steps(today), colour=PALETTE[0], step=True)]
     if plan.workload.growth_factor > 1:
         lines.append(Series(name="end of the horizon", points=_steps(grown), colour=PALETTE[1], step=True))
-    capacity = option.replicas * option.capacity_requests_per_s
-    limits = [Limit(y=capacity, label=f"{option.replicas:,} replicas of {NAME_OF_TARGET[option.target]} carry this")]
+    capacity = option.performance.replicas * option.performance.capacity_requests_per_s
+    limits = [
+        Limit(
+            y=capacity, label=f"{option.performance.replicas:,} replicas of {NAME_OF_TARGET[option.target]} carry this"
+        )
+    ]
     y_ticks = nice_ticks(0.0, max(*grown, capacity) * _HEADROOM)
     hours = tuple(float(hour) for hour in range(0, _HOURS + 1, 3))
     return line_chart(

@@ -65,8 +65,9 @@ def elsewhere(plan: Plan, money: MoneyFormat) -> tuple[Table, Sequence[str]]:
 
 
 def _row(option: ServingOption, money: MoneyFormat) -> tuple[Cell, ...]:
-    price = option.usd_per_million_tokens
-    spare = f"{option.spare_replicas} spare" if option.spare_replicas else ""
+    performance = option.performance
+    price = option.money.usd_per_million_tokens
+    spare = f"{performance.spare_replicas} spare" if performance.spare_replicas else ""
     band = (
         ""
         if price.output_low is None or price.output_high is None
@@ -74,14 +75,17 @@ def _row(option: ServingOption, money: MoneyFormat) -> tuple[Cell, ...]:
     )
     return (
         Cell(text=capital(NAME_OF_TARGET[option.target])),
-        Cell(text=f"{option.replicas:,}", detail=spare),
-        Cell(text=f"{option.layout.gpus} × {option.accelerator_name}", detail=replica_text(option.layout)),
-        Cell(text=f"{option.in_flight:,.0f}", detail=f"{option.most_in_flight:,} fit"),
-        _latency(option.first_token_s),
-        _latency(option.time_per_token_s),
-        Cell(text=f"{option.output_tokens_per_s.value:,.0f}"),
+        Cell(text=f"{performance.replicas:,}", detail=spare),
+        Cell(
+            text=f"{performance.layout.gpus} × {option.cluster.accelerator_name}",
+            detail=replica_text(performance.layout),
+        ),
+        Cell(text=f"{performance.in_flight:,.0f}", detail=f"{performance.most_in_flight:,} fit"),
+        _latency(performance.first_token_s),
+        _latency(performance.time_per_token_s),
+        Cell(text=f"{performance.output_tokens_per_s.value:,.0f}"),
         Cell(text=_UNKNOWN if price.output is None else f"{money.amount(price.output):.2f}", detail=band),
-        Cell(text="; ".join(option.limited_by)),
+        Cell(text="; ".join(performance.limited_by)),
     )
 
 
@@ -129,7 +133,9 @@ def memory_chart(plan: ServingPlan) -> str:
     """Return a stacked bar of one accelerator's memory per target; GB are 1e9 bytes."""
     bars = []
     for option in plan.options:
-        sizes = [(name, getattr(option.replica_memory, field) / 1e9, colour) for name, field, colour in _MEMORY]
+        sizes = [
+            (name, getattr(option.performance.replica_memory, field) / 1e9, colour) for name, field, colour in _MEMORY
+        ]
         held = sum(size for _, size, _ in sizes)
         segments = tuple(
             Segment(name=name, size=size, text=f"{size:.2f} GB", colour=colour, inside=f"{size:.1f}")
@@ -140,7 +146,7 @@ def memory_chart(plan: ServingPlan) -> str:
             Bar(
                 label=NAME_OF_TARGET[option.target],
                 segments=segments,
-                text=f"{option.replica_memory.cache_pool / 1e9:.1f} of {held:.1f} GB for keys and values",
+                text=f"{option.performance.replica_memory.cache_pool / 1e9:.1f} of {held:.1f} GB for keys and values",
             )
         )
     return bar_chart(title="Memory of an accelerator", bars=bars, unit="GB per accelerator")

@@ -38,10 +38,10 @@ def slurm_files(plan: ServingPlan, option: ServingOption, catalogue: Catalogue) 
     Raises:
         RuleError: the framework's version does not have what the plan needs.
     """
-    if option.prefill_pool is not None or option.layout.slice:
+    if option.performance.prefill_pool is not None or option.performance.layout.slice:
         return {**described_files(plan, option), **testing_files(plan, option)}
-    engine, shape = engine_of(plan, option), shape_of(option, option.gpus_per_node)
-    chip = catalogue.accelerators[option.accelerator]
+    engine, shape = engine_of(plan, option), shape_of(option, option.cluster.gpus_per_node)
+    chip = catalogue.accelerators[option.cluster.accelerator]
     threads, memory_bytes = _node(option, catalogue)
     folder = f"{SHARED}/serving/{plan.name}"
     script = render(
@@ -52,8 +52,8 @@ def slurm_files(plan: ServingPlan, option: ServingOption, catalogue: Catalogue) 
         last=most_replicas(option) - 1,
         pods=shape.pods,
         gres=f"gpu:{chip.gres_type}:{shape.gpus}",
-        cpus=max(int(threads / 2 * _SHARE / option.gpus_per_node * shape.gpus), 1) if threads else 0,
-        memory_gib=int(memory_bytes * _SHARE / option.gpus_per_node * shape.gpus / _GIB) if memory_bytes else 0,
+        cpus=max(int(threads / 2 * _SHARE / option.cluster.gpus_per_node * shape.gpus), 1) if threads else 0,
+        memory_gib=int(memory_bytes * _SHARE / option.cluster.gpus_per_node * shape.gpus / _GIB) if memory_bytes else 0,
         endpoints=folder,
         shared=SHARED,
         port=PORT,
@@ -89,9 +89,9 @@ def _without_port(arguments: tuple[str, ...]) -> tuple[str, ...]:
 def _node(option: ServingOption, catalogue: Catalogue) -> tuple[int, float]:
     """Return threads and memory of a node, 0 for what is not known."""
     if option.target != "onprem":
-        instance = catalogue.instances[option.instance]
+        instance = catalogue.instances[option.cluster.instance]
         return instance.vcpus or 0, instance.memory_bytes or 0.0
-    system = catalogue.systems[option.instance]
+    system = catalogue.systems[option.cluster.instance]
     threads = (system.cpu_sockets or 0) * (system.cpu_cores_per_socket or 0) * (system.cpu_threads_per_core or 1)
     return threads, system.memory_bytes or 0.0
 

@@ -7,8 +7,9 @@ from clusterwright.facility.design import OnPremDesign
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.kind import ClusterJob, Start, Step
 from clusterwright.outputs.kubernetes.cluster import KubernetesCluster
-from clusterwright.plan.record import Option, Plan, TrainingOption, training_option, training_plan
+from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.training.record import TrainingOption, training_option, training_plan
 
 #: Hours of the first run without data, which shows speed and stability; an assumption.
 _BURN_IN_HOURS = 24
@@ -46,7 +47,7 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
         written: files of the target's folder: on a cloud's Kubernetes the example job, which has what pods need.
     """
     trains, chosen = training_plan(plan), training_option(option)
-    if option.scheduler == "kubernetes":
+    if option.deployment.scheduler == "kubernetes":
         from clusterwright.outputs.training.kubernetes import kubernetes_launch_files  # noqa: PLC0415 - what is asked for
 
         files = kubernetes_launch_files(trains, chosen, catalogue, written[_EXAMPLE].content.decode())
@@ -63,8 +64,8 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
 
     if not has_job(training_plan(plan), training_option(option), catalogue):
         return None
-    who, command = _START[option.scheduler]
-    before = _BEFORE.get((option.scheduler, catalogue.instances[option.instance].fabric_kind))
+    who, command = _START[option.deployment.scheduler]
+    before = _BEFORE.get((option.deployment.scheduler, catalogue.instances[option.cluster.instance].fabric_kind))
     more = "`launch/README.md` says what the image has to hold and where the data go."
     return Start(title="Run the job", who=f"{before}\n\n{who}" if before else who, command=command, more=more)
 
@@ -86,8 +87,8 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
     return ClusterJob(
         files={"train.yaml": documents_text(train_job(trains, chosen, cluster)), **submits},
         row=(
-            f"| `jobs/train.yaml` | the plan's job: {layout_text(chosen.layout)} on {nodes_of_job(chosen)[1]} nodes, "
-            "with Megatron-LM's arguments |"
+            f"| `jobs/train.yaml` | the plan's job: {layout_text(chosen.performance.layout)} on "
+            f"{nodes_of_job(chosen)[1]} nodes, with Megatron-LM's arguments |"
         ),
         image=" and what Megatron-LM needs",
         source=(
@@ -103,9 +104,10 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
 
 def contents(option: Option) -> str:
     """Return where the job is in the folder of a target, as a line of the output folder's README."""
-    if option.scheduler == "kubernetes" and option.target == "onprem":
+    deployment = option.deployment
+    if deployment.scheduler == "kubernetes" and option.target == "onprem":
         return "- `onprem/kubernetes/jobs/`: the job, with the layout's arguments"
-    if option.scheduler == "kubernetes":
+    if deployment.scheduler == "kubernetes":
         return f"- `{option.target}/examples/`: a job for Kubernetes, to start from"
     return f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments"
 
@@ -113,11 +115,11 @@ def contents(option: Option) -> str:
 def acceptance(plan: Plan, option: Option, design: OnPremDesign) -> Sequence[Step]:  # noqa: ARG001 - as of any kind
     """Return the steps with the job: its speed against the plan's, and the loss of a node."""
     chosen = training_option(option)
-    speed = chosen.tokens_per_s_per_gpu
+    speed = chosen.performance.tokens_per_s_per_gpu
     # The band of the run's days is that of its speed, turned round.
-    slow = speed * option.calendar_days / option.calendar_days_high
-    fast = speed * option.calendar_days / option.calendar_days_low
-    kubernetes = option.scheduler == "kubernetes"
+    slow = speed * option.performance.calendar_days / option.performance.calendar_days_high
+    fast = speed * option.performance.calendar_days / option.performance.calendar_days_low
+    kubernetes = option.deployment.scheduler == "kubernetes"
     submit = f"`{'kubernetes/jobs/submit.sh' if kubernetes else 'launch/submit.sh --host LOGIN'} --image IMAGE`"
     return (
         Step(
@@ -131,13 +133,14 @@ def acceptance(plan: Plan, option: Option, design: OnPremDesign) -> Sequence[Ste
 
 def _after_a_node(option: TrainingOption) -> str:
     """Return what the job does when a node is gone: without a spare it has to wait for that node."""
-    spare = option.failures.spare_nodes
+    performance = option.performance
+    spare = performance.failures.spare_nodes
     if spare:
         return (
             f"the job goes on from its last checkpoint within the planned restart, on {option.training_nodes:,} of the "
-            f"{option.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
+            f"{option.cluster.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
         )
-    if option.failures.elastic:
+    if performance.failures.elastic:
         return "the job goes on from its last checkpoint within the planned restart, with one replica less"
     return (
         "the job waits in the queue: it needs all nodes, and none is spare (`reliability.spare_nodes`). Give the node "

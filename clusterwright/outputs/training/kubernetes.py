@@ -42,8 +42,9 @@ from clusterwright.outputs.training.worker import (
     submit_texts,
     worker_command,
 )
-from clusterwright.plan.record import Option, TrainingOption, TrainingPlan
+from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 
 _PORT = 29400
 
@@ -66,7 +67,7 @@ def kubernetes_launch_files(
         "launch",
         "README_kubernetes.md.j2",
         job_name=plan.name,
-        layout=layout_text(option.layout),
+        layout=layout_text(option.performance.layout),
         nodes=nodes_of_job(option)[1],
         holds=HOLDS,
         shared=SHARED,
@@ -90,6 +91,7 @@ def kubernetes_launch_files(
 
 def train_manifest(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, all_reduce: str) -> str:
     """Return the job and the service by which its pods find each other; see `kubernetes_launch_files` for arguments."""
+    performance = option.performance
     fewest, most, _ = nodes_of_job(option)
     name, restarts = plan.name, max_restarts(option)
     shaped = shaped_job(all_reduce, name, pods=most, restarts=restarts)
@@ -101,7 +103,7 @@ def train_manifest(plan: TrainingPlan, option: TrainingOption, catalogue: Catalo
     ]
     worker["args"] = [
         f"--nnodes={fewest}:{most}" if fewest < most else f"--nnodes={most}",
-        f"--nproc-per-node={option.gpus_per_node}",
+        f"--nproc-per-node={option.cluster.gpus_per_node}",
         f"--max-restarts={restarts}",
         f"--rdzv-id={name}",
         "--rdzv-backend=c10d",
@@ -109,13 +111,13 @@ def train_manifest(plan: TrainingPlan, option: TrainingOption, catalogue: Catalo
         f"{plan.cluster.jobs.megatron}/pretrain_gpt.py",
         *_words(plan, option),
     ]
-    if not uses_fsdp(option.layout):
+    if not uses_fsdp(performance.layout):
         # Tensor-parallel communication has to be queued before the computation that hides it.
         worker["env"].append({"name": "CUDA_DEVICE_MAX_CONNECTIONS", "value": "1"})
     worker["envFrom"] = settings_of(plan)
     body = shaped_text([shaped.service, shaped.job])
     return (
-        f"# {plan.workload.model_name} on {most} x {option.instance}: {layout_text(option.layout)}.\n"
+        f"# {plan.workload.model_name} on {most} x {option.cluster.instance}: {layout_text(performance.layout)}.\n"
         f"# submit.sh sets image and data, and applies this; {UNSET_IMAGE} is no image.\n{body}"
     )
 
@@ -138,7 +140,7 @@ def _command(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, s
 def portable_lines(option: Option, catalogue: Catalogue, worker: Mapping[str, Any]) -> list[str]:
     """Return the settings of the fabric that hold in a pod as on the node: interfaces and folders have other names."""
     set_there = {one["name"] for one in worker["env"]}
-    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
+    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.cluster.instance)
     return shell_lines([row for row in rows if (row.fabric, row.name) in _PORTABLE and row.name not in set_there])
 
 

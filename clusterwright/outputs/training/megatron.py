@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from clusterwright.catalog.records import Model
 from clusterwright.outputs.training.megatron_layout import layout_arguments, uses_fsdp
-from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import SCHEDULE_NAMES
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model.shapes import trained_layers
 from clusterwright.sizing.records.job import Layout, OffloadNeed
 from clusterwright.sizing.records.offload import ACTIVATIONS, OPTIMIZER, PARAMETERS
@@ -84,13 +84,16 @@ def argument_groups(plan: TrainingPlan, option: TrainingOption, model: Model) ->
         option: for the layout and the checkpoints.
         model: for the dimensions.
     """
+    performance = option.performance
     return (
         ArgumentGroup(title="model", lines=_model(model, sequence_length=plan.workload.sequence_length)),
-        ArgumentGroup(title="layout", lines=layout_arguments(option.layout, model, optimizer=plan.workload.optimizer)),
+        ArgumentGroup(
+            title="layout", lines=layout_arguments(performance.layout, model, optimizer=plan.workload.optimizer)
+        ),
         ArgumentGroup(title="optimizer", lines=_optimizer(plan, option)),
-        ArgumentGroup(title="batch and length of the run", lines=_run(plan, option.layout)),
+        ArgumentGroup(title="batch and length of the run", lines=_run(plan, performance.layout)),
         ArgumentGroup(title="precision", lines=_precision(plan.workload.precision)),
-        ArgumentGroup(title="loading of the data", lines=(("--num-workers", str(option.data.workers)),)),
+        ArgumentGroup(title="loading of the data", lines=(("--num-workers", str(performance.data.workers)),)),
         ArgumentGroup(title="checkpoints", lines=_checkpoints(option)),
     )
 
@@ -160,13 +163,14 @@ def _experts(model: Model) -> list[tuple[str, ...]]:
 
 def no_megatron(plan: TrainingPlan, option: TrainingOption) -> str:
     """Return why Megatron-LM cannot run the plan, empty if it can."""
+    performance = option.performance
     if plan.workload.optimizer not in _OPTIMIZER_ARGUMENTS:
         return f"{plan.workload.optimizer} is not an optimizer of it"
     if not plan.workload.architecture.causal:
         return "the model is an encoder, and `pretrain_gpt.py` trains decoders"
-    need = option.offload
-    if need is None or no_schedule(option.layout):
-        return no_schedule(option.layout)
+    need = performance.offload
+    if need is None or no_schedule(performance.layout):
+        return no_schedule(performance.layout)
     return _no_offload(option, need)
 
 
@@ -175,14 +179,14 @@ def _no_offload(option: TrainingOption, need: OffloadNeed) -> str:
         return "it moves chosen modules of a layer to the host, not all that the layer keeps"
     if PARAMETERS in need.what or need.where == "nvme":
         return "it offloads the optimizer to host memory, and neither weights nor to drives"
-    if uses_fsdp(option.layout):
+    if uses_fsdp(option.performance.layout):
         return "its FSDP does not offload the optimizer"
     return ""
 
 
 def _optimizer(plan: TrainingPlan, option: TrainingOption) -> tuple[tuple[str, ...], ...]:
     lines = _OPTIMIZER_ARGUMENTS[plan.workload.optimizer]
-    if option.offload is not None and OPTIMIZER in option.offload.what:
+    if option.performance.offload is not None and OPTIMIZER in option.performance.offload.what:
         lines = (*lines, *(line for line in _OFFLOAD_ARGUMENTS if line not in lines))
     return lines
 
@@ -206,7 +210,7 @@ def _precision(precision: str) -> tuple[tuple[str, ...], ...]:
 
 def save_interval_steps(option: TrainingOption) -> int:
     """Return optimizer steps between checkpoints: the plan's interval over the step time, at least 1."""
-    return max(1, round(option.failures.checkpoint_interval_s / option.step.total_s))
+    return max(1, round(option.performance.failures.checkpoint_interval_s / option.performance.step.total_s))
 
 
 def _checkpoints(option: TrainingOption) -> tuple[tuple[str, ...], ...]:
@@ -215,11 +219,12 @@ def _checkpoints(option: TrainingOption) -> tuple[tuple[str, ...], ...]:
     `full` is the legacy format without a distributed optimizer's parallel save; `memory` and `incremental` are written
     behind training, since Megatron keeps neither checkpoints in peers' memory nor changes alone.
     """
-    fsdp = uses_fsdp(option.layout)
+    performance = option.performance
+    fsdp = uses_fsdp(performance.layout)
     lines: list[tuple[str, ...]] = [("--save-interval", str(save_interval_steps(option)))]
     if fsdp:
         lines.append(("--ckpt-format", "fsdp_dtensor"))
-    elif option.failures.strategy == "full":
+    elif performance.failures.strategy == "full":
         lines.append(("--ckpt-format", "torch"))
     else:
         lines += [
@@ -228,7 +233,7 @@ def _checkpoints(option: TrainingOption) -> tuple[tuple[str, ...], ...]:
             ("--ckpt-fully-parallel-load",),
             ("--ckpt-assume-constant-structure",),
         ]
-        if option.failures.strategy != "distributed":
+        if performance.failures.strategy != "distributed":
             lines.append(("--async-save",))
     # A spot node's notice, scancel and a preemption arrive as SIGTERM: save, then leave.
     lines.append(("--exit-signal-handler",))

@@ -4,27 +4,30 @@ from clusterwright.outputs.kind import KindOutputs
 from clusterwright.outputs.training.jobs import acceptance, cluster_job, contents, launch, start
 from clusterwright.outputs.training.report import TERMS, cluster_charts, cluster_table
 from clusterwright.outputs.training.skypilot import task
-from clusterwright.plan.record import Option, training_option
+from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import choice_text, data_text, fit_text, layout_text, offload_text
+from clusterwright.plan.training.record import training_option
 from clusterwright.units import percent
 
 
 def _layout(option: Option) -> str:
-    return layout_text(training_option(option).layout)
+    return layout_text(training_option(option).performance.layout)
 
 
 def _reason(option: Option) -> str:
     chosen = training_option(option)
-    memory = chosen.memory_bytes_per_gpu.total / 1e9
+    performance = chosen.performance
+    memory = performance.memory_bytes_per_gpu.total / 1e9
     away = offload_text(chosen)
     return (
-        f"{layout_text(chosen.layout)}; {memory:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "
+        f"{layout_text(performance.layout)}; "
+        f"{memory:.1f} of {option.cluster.hbm_bytes_per_gpu / 1e9:.1f} GB per GPU; "
         f"{f'{chosen_over}; ' if (chosen_over := choice_text(chosen)) else ''}"
         f"{f'{fits}; ' if (fits := fit_text(chosen)) else ''}"
-        f"{percent(chosen.mfu)} of peak, goodput {percent(option.goodput)}; "
-        f"limited by compute{''.join(f', {part}' for part in option.limited_by)}; "
+        f"{percent(performance.mfu)} of peak, goodput {percent(performance.goodput)}; "
+        f"limited by compute{''.join(f', {part}' for part in performance.limited_by)}; "
         f"{f'{away}; ' if away else ''}"
-        f"training data at {data_text(chosen.data)}."
+        f"training data at {data_text(performance.data)}."
     )
 
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from clusterwright.outputs.drawing.bar_chart import bar_chart
 from clusterwright.outputs.drawing.charts import GREY, PALETTE, Bar, Segment
 from clusterwright.outputs.page_parts import Cell, Chart, Table
-from clusterwright.plan.record import Plan, TrainingOption, TrainingPlan, training_plan
+from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, data_text, layout_text, offload_text
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan, training_plan
 from clusterwright.units import percent
 
 _PEAK = "share of the GPUs' peak that the model uses"
@@ -59,14 +60,14 @@ def cluster_table(plan: Plan, _: MoneyFormat) -> Table:
         rows=tuple(
             (
                 Cell(text=capital(NAME_OF_TARGET[option.target])),
-                Cell(text=layout_text(option.layout)),
-                Cell(text=f"{option.tokens_per_s_per_gpu:,.0f}"),
-                Cell(text=percent(option.mfu)),
-                Cell(text=percent(option.goodput)),
-                Cell(text=f"{option.failures.mean_time_between_interruptions_s / 3600:.1f} h"),
-                Cell(text=f"{option.failures.checkpoint_interval_s / 60:.0f} min"),
-                Cell(text=data_text(option.data)),
-                Cell(text="; ".join(option.limited_by)),
+                Cell(text=layout_text(option.performance.layout)),
+                Cell(text=f"{option.performance.tokens_per_s_per_gpu:,.0f}"),
+                Cell(text=percent(option.performance.mfu)),
+                Cell(text=percent(option.performance.goodput)),
+                Cell(text=f"{option.performance.failures.mean_time_between_interruptions_s / 3600:.1f} h"),
+                Cell(text=f"{option.performance.failures.checkpoint_interval_s / 60:.0f} min"),
+                Cell(text=data_text(option.performance.data)),
+                Cell(text="; ".join(option.performance.limited_by)),
             )
             for option in training_plan(plan).options
         ),
@@ -94,7 +95,10 @@ def cluster_charts(plan: Plan) -> Sequence[Chart]:
 
 def _held(option: TrainingOption) -> str:
     """Return what tensors and the allocator hold, and what lies outside, in words."""
-    allocated, reserved = option.memory_allocated_bytes_per_gpu, option.memory_reserved_bytes_per_gpu
+    allocated, reserved = (
+        option.performance.memory_allocated_bytes_per_gpu,
+        option.performance.memory_reserved_bytes_per_gpu,
+    )
     held = f"{NAME_OF_TARGET[option.target]}: {allocated / 1e9:.1f} allocated, {reserved / 1e9:.1f} reserved"
     away = offload_text(option)
     return f"{held}, {away}" if away else held
@@ -104,7 +108,7 @@ def memory_chart(plan: TrainingPlan) -> str:
     """Return a stacked bar of the fullest GPU's memory per target, with the capacity as a line; GB are 1e9 bytes."""
     bars = []
     for option in plan.options:
-        memory = option.memory_bytes_per_gpu
+        memory = option.performance.memory_bytes_per_gpu
         segments = tuple(
             Segment(name=term, size=size / 1e9, text=f"{size / 1e9:.2f} GB", colour=colour, inside=f"{size / 1e9:.1f}")
             for term, colour in _MEMORY_COLOURS.items()
@@ -114,8 +118,8 @@ def memory_chart(plan: TrainingPlan) -> str:
             Bar(
                 label=NAME_OF_TARGET[option.target],
                 segments=segments,
-                text=f"{memory.total / 1e9:.1f} of {option.hbm_bytes_per_gpu / 1e9:.1f} GB",
-                limit=option.hbm_bytes_per_gpu / 1e9,
+                text=f"{memory.total / 1e9:.1f} of {option.cluster.hbm_bytes_per_gpu / 1e9:.1f} GB",
+                limit=option.cluster.hbm_bytes_per_gpu / 1e9,
             )
         )
     return bar_chart(title="Memory of the fullest GPU", bars=bars, unit="GB per GPU", limit_name="capacity")
@@ -129,9 +133,9 @@ def step_chart(plan: TrainingPlan) -> str:
             segments=tuple(
                 Segment(name=name, size=seconds, text=f"{seconds:.3f} s", colour=colour, inside=f"{seconds:.2f}")
                 for (field, name), colour in zip(_STEP_NAMES.items(), PALETTE, strict=False)
-                if (seconds := getattr(option.step, field)) > 0
+                if (seconds := getattr(option.performance.step, field)) > 0
             ),
-            text=f"{option.step.total_s:.2f} s",
+            text=f"{option.performance.step.total_s:.2f} s",
         )
         for option in plan.options
     ]

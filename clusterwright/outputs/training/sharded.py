@@ -12,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from clusterwright.catalog.precisions import EIGHT_BIT, FOUR_BIT
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.offload import ACTIVATIONS, OPTIMIZER, PARAMETERS
 
@@ -42,36 +42,38 @@ def _some_layers(layout: Layout) -> str:
 
 def no_deepspeed(plan: TrainingPlan, option: TrainingOption) -> str:
     """Return why DeepSpeed's configuration cannot express the layout, empty if it can."""
-    split = _split(option.layout)
+    performance = option.performance
+    split = _split(performance.layout)
     if split:
         return f"the layout has {split}, which belongs to the training script there, not to the configuration"
-    if _some_layers(option.layout):
-        return f"{_some_layers(option.layout)}, which is chosen in the training script there"
-    if option.layout.sharding_groups > 1:
-        return f"the layout shards over groups of {option.layout.sharding_group} GPUs; ZeRO there shards over all"
+    if _some_layers(performance.layout):
+        return f"{_some_layers(performance.layout)}, which is chosen in the training script there"
+    if performance.layout.sharding_groups > 1:
+        return f"the layout shards over groups of {performance.layout.sharding_group} GPUs; ZeRO there shards over all"
     if plan.workload.precision in NARROW:
         return f"{plan.workload.precision} is not a setting of its configuration"
-    if _offloads(option, ACTIVATIONS) and option.layout.recompute != "full":
+    if _offloads(option, ACTIVATIONS) and performance.layout.recompute != "full":
         return "it moves the inputs of recomputed layers to the host, and the plan keeps more than these"
     return ""
 
 
 def _offloads(option: TrainingOption, what: str) -> bool:
-    return option.offload is not None and what in option.offload.what
+    return option.performance.offload is not None and what in option.performance.offload.what
 
 
 def no_fsdp(plan: TrainingPlan, option: TrainingOption) -> str:
     """Return why FSDP's configuration cannot express the layout, empty if it can."""
-    split = _split(option.layout)
+    performance = option.performance
+    split = _split(performance.layout)
     if split:
         return f"the layout has {split}; FSDP shards over data parallelism only"
-    if _some_layers(option.layout):
-        return f"{_some_layers(option.layout)}; Accelerate recomputes all of them or none"
-    if option.layout.zero_stage not in _FSDP_STAGES:
-        return f"the layout shards as ZeRO {option.layout.zero_stage}; FSDP shards gradients (2) or weights (3)"
+    if _some_layers(performance.layout):
+        return f"{_some_layers(performance.layout)}; Accelerate recomputes all of them or none"
+    if performance.layout.zero_stage not in _FSDP_STAGES:
+        return f"the layout shards as ZeRO {performance.layout.zero_stage}; FSDP shards gradients (2) or weights (3)"
     if plan.workload.precision in NARROW:
         return f"{plan.workload.precision} needs a backend of its own in Accelerate, which the plan does not choose"
-    need = option.offload
+    need = performance.offload
     if need is not None and (need.what != (OPTIMIZER, PARAMETERS) or need.where != "cpu"):
         return "FSDP offloads weights and optimizer together, to host memory, and nothing else"
     return ""
@@ -79,7 +81,8 @@ def no_fsdp(plan: TrainingPlan, option: TrainingOption) -> str:
 
 def deepspeed_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, Any]:
     """Return DeepSpeed's configuration; the optimizer and its learning rate come from the training script."""
-    layout, stage = option.layout, option.layout.zero_stage
+    performance = option.performance
+    layout, stage = performance.layout, performance.layout.zero_stage
     zero: dict[str, Any] = {"stage": stage}
     if stage > 0:
         zero |= {"overlap_comm": True, "contiguous_gradients": True, "reduce_scatter": True}
@@ -102,7 +105,7 @@ def deepspeed_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, An
             "cpu_checkpointing": _offloads(option, ACTIVATIONS),
             "contiguous_memory_optimization": False,
         }
-    if option.offload is not None and option.offload.where == "nvme":
+    if performance.offload is not None and performance.offload.where == "nvme":
         config["aio"] = {
             "block_size": 1048576,
             "queue_depth": 32,
@@ -114,10 +117,11 @@ def deepspeed_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, An
 
 def _offload_sections(option: TrainingOption) -> dict[str, Any]:
     """Return `offload_optimizer` and `offload_param`; drives are mounted where the node scripts mount them."""
-    if option.offload is None:
+    performance = option.performance
+    if performance.offload is None:
         return {}
-    place: dict[str, Any] = {"device": option.offload.where, "pin_memory": True}
-    if option.offload.where == "nvme":
+    place: dict[str, Any] = {"device": performance.offload.where, "pin_memory": True}
+    if performance.offload.where == "nvme":
         place["nvme_path"] = SCRATCH
     names = {"offload_optimizer": OPTIMIZER, "offload_param": PARAMETERS}
     return {name: dict(place) for name, what in names.items() if _offloads(option, what)}
@@ -125,17 +129,18 @@ def _offload_sections(option: TrainingOption) -> dict[str, Any]:
 
 def accelerate_config(plan: TrainingPlan, option: TrainingOption) -> dict[str, Any]:
     """Return Accelerate's configuration of FSDP 2; the launcher gives rank and address of each machine."""
-    layout = option.layout
+    layout = option.performance.layout
     return fsdp_config(
         copies=layout.sharding_groups,
         shards=layout.dp // layout.sharding_groups,
         reshard=layout.zero_stage == _RESHARD_STAGE,
         recompute=layout.recompute == "full",
-        offload=option.offload is not None,
+        offload=option.performance.offload is not None,
         accumulation=layout.micro_batches,
         half="fp16" if plan.workload.precision == "fp16" else "bf16",
-        machines=option.training_nodes * (option.facility.inventory.hosts_per_node if option.facility else 1),
-        processes=option.training_nodes * option.gpus_per_node,
+        machines=option.training_nodes
+        * (option.design.facility.inventory.hosts_per_node if option.design.facility else 1),
+        processes=option.training_nodes * option.cluster.gpus_per_node,
     )
 
 

@@ -9,7 +9,8 @@ from clusterwright.outputs.training.job_settings import HOLDS, MEGATRON_RELEASE
 from clusterwright.outputs.training.megatron import argument_groups, no_megatron
 from clusterwright.outputs.training.megatron_layout import uses_fsdp
 from clusterwright.outputs.training.slurm import max_restarts
-from clusterwright.plan.record import Option, Plan, TrainingOption, TrainingPlan, training_option, training_plan
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan, training_option, training_plan
 
 #: `network_tier: best` starts their data path managers and sets NCCL's variables; ours belong to clusters whose nodes
 #: start a manager for each job of Slurm.
@@ -19,7 +20,7 @@ _SET_UP_BY_SKYPILOT = ("tcpx", "tcpxo")
 def task(plan: Plan, option: Option, catalogue: Catalogue) -> Task:
     """Return the task's command, which says why where Megatron-LM does not run the plan, and its variables."""
     trains, chosen = training_plan(plan), training_option(option)
-    chip = catalogue.accelerators[option.accelerator]
+    chip = catalogue.accelerators[option.cluster.accelerator]
     reason = (
         f"{chip.name} needs its vendor's own build of the training software"
         if chip.vendor != "NVIDIA"
@@ -51,18 +52,18 @@ def task(plan: Plan, option: Option, catalogue: Catalogue) -> Task:
 
 def _run(plan: TrainingPlan, option: TrainingOption, *, fabric: str) -> str:
     model = plan.workload.architecture
-    rows = settings_for(fabric=fabric, target=option.target, instance=option.instance)
+    rows = settings_for(fabric=fabric, target=option.target, instance=option.cluster.instance)
     return render(
         "launch",
         "skypilot_run.sh.j2",
         fabric=fabric,
         fabric_lines=[] if fabric in _SET_UP_BY_SKYPILOT else shell_lines(rows),
-        one_connection=not uses_fsdp(option.layout),
+        one_connection=not uses_fsdp(option.performance.layout),
         vocab=model.vocab,
         groups=[
             {"title": group.title, "variable": group.title.split()[0], "lines": group.quoted()}
             for group in argument_groups(plan, option, model)
         ],
-        gpus_per_node=option.gpus_per_node,
+        gpus_per_node=option.cluster.gpus_per_node,
         max_restarts=max_restarts(option),
     )

@@ -30,8 +30,8 @@ from clusterwright.outputs.training.sharded import (
     no_fsdp,
     yaml_text,
 )
-from clusterwright.plan.record import TrainingOption, TrainingPlan
 from clusterwright.plan.text.words import layout_text, on_target
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.units import SECONDS_PER_DAY
 
 #: Interruptions in a run are random; this many times their mean, and at least as many as below, are restarted from.
@@ -72,7 +72,7 @@ def launch_files(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogu
         catalogue: for the fabric and Slurm's name of the accelerator.
     """
     model = plan.workload.architecture
-    chip = catalogue.accelerators[option.accelerator]
+    chip = catalogue.accelerators[option.cluster.accelerator]
     if chip.vendor != "NVIDIA":
         reason = f"{chip.name} needs its vendor's own build of the training software"
         environment = _environment(option, catalogue)
@@ -103,7 +103,7 @@ def launch_files(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogu
 
 def has_job(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue) -> bool:
     """Return whether a target's training job is written: Megatron-LM runs the plan on its accelerator."""
-    return catalogue.accelerators[option.accelerator].vendor == "NVIDIA" and not no_megatron(plan, option)
+    return catalogue.accelerators[option.cluster.accelerator].vendor == "NVIDIA" and not no_megatron(plan, option)
 
 
 def _only_readme(plan: TrainingPlan, reason: str) -> dict[str, File]:
@@ -112,7 +112,7 @@ def _only_readme(plan: TrainingPlan, reason: str) -> dict[str, File]:
 
 def _environment(option: TrainingOption, catalogue: Catalogue) -> dict[str, File]:
     """Return what a job of a vendor's own software exports on a cloud's fabric; nothing where nobody knows."""
-    instance = catalogue.instances.get(option.instance)
+    instance = catalogue.instances.get(option.cluster.instance)
     pod = pod_of(instance) if instance is not None else None
     if instance is None or pod is None:
         return {}
@@ -124,22 +124,24 @@ def _environment(option: TrainingOption, catalogue: Catalogue) -> dict[str, File
 def nodes_of_job(option: TrainingOption) -> tuple[int, int, int]:
     """Return (fewest hosts that torchrun starts with, most that train, hosts that Slurm allocates)."""
     hosts, most = hosts_per_node(option), option.training_nodes
-    return (option.failures.elastic_nodes or most) * hosts, most * hosts, option.nodes * hosts
+    return (option.performance.failures.elastic_nodes or most) * hosts, most * hosts, option.cluster.nodes * hosts
 
 
 def max_restarts(option: TrainingOption) -> int:
     """Return how many interruptions torchrun restarts from: three times the mean number in a run, at least 20."""
-    expected = option.calendar_days * SECONDS_PER_DAY / option.failures.mean_time_between_interruptions_s
+    performance = option.performance
+    expected = performance.calendar_days * SECONDS_PER_DAY / performance.failures.mean_time_between_interruptions_s
     return max(_LEAST_RESTARTS, math.ceil(_RESTART_MARGIN * expected))
 
 
 def milestone_steps(option: TrainingOption) -> int:
     """Return optimizer steps between checkpoints that are kept for good, whole save intervals; 0 for none."""
-    every_s = option.storage.milestone_every_s
+    performance = option.performance
+    every_s = option.design.storage.milestone_every_s
     if every_s is None:
         return 0
     interval = save_interval_steps(option)
-    steps = every_s * option.goodput / option.step.total_s
+    steps = every_s * performance.goodput / performance.step.total_s
     # Rounded up, so that there are not more of them than storage was sized for.
     return math.ceil(steps / interval) * interval
 
@@ -147,7 +149,7 @@ def milestone_steps(option: TrainingOption) -> int:
 def retention_text(option: TrainingOption) -> str:
     """Return which checkpoints stay, as part of a sentence with its end."""
     steps = milestone_steps(option)
-    return f"{option.storage.checkpoints_kept} are kept" + (
+    return f"{option.design.storage.checkpoints_kept} are kept" + (
         f", and one every {steps:,} steps for good." if steps else "."
     )
 
@@ -157,6 +159,7 @@ def _variable(group: ArgumentGroup) -> str:
 
 
 def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue: Catalogue, *, gres_type: str) -> str:
+    performance = option.performance
     fewest, most, allocated = nodes_of_job(option)
     fabric = fabric_of(option, catalogue)
     rows = _settings(option, catalogue)
@@ -164,11 +167,14 @@ def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue:
     return render(
         "launch",
         "train.sbatch.j2",
-        title=f"{plan.workload.model_name} on {option.nodes} x {option.instance}: {layout_text(option.layout)}",
+        title=(
+            f"{plan.workload.model_name} on {option.cluster.nodes} x {option.cluster.instance}: "
+            f"{layout_text(performance.layout)}"
+        ),
         job_name=plan.name,
         partition=plan.cluster.partition,
         nodes=f"{fewest}-{allocated}" if fewest < allocated else str(allocated),
-        gres=f"gpu:{gres_type}:{option.gpus_per_node // hosts_per_node(option)}",
+        gres=f"gpu:{gres_type}:{option.cluster.gpus_per_node // hosts_per_node(option)}",
         keeps_running=fewest < allocated,
         shared=SHARED,
         launch=launch_folder(plan),
@@ -179,25 +185,25 @@ def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue:
         fabric_lines=shell_lines(rows),
         adapters=None if allocated == 1 or any(row.name == ADAPTERS for row in rows) else adapters(option, catalogue),
         # Megatron's FSDP wants more than one queue; everything else that overlaps tensor parallelism wants one.
-        one_connection=not uses_fsdp(option.layout),
+        one_connection=not uses_fsdp(performance.layout),
         vocab=model.vocab,
         groups=[
             {"title": group.title, "variable": _variable(group), "lines": group.quoted()}
             for group in argument_groups(plan, option, model)
         ],
-        keep=option.storage.checkpoints_kept,
+        keep=option.design.storage.checkpoints_kept,
         milestone_steps=steps,
         milestone_words=f" and one every {steps:,} steps" if steps else "",
         nnodes=f"{fewest}:{most}" if fewest < most else str(most),
         nnodes_words=_node_words(option),
-        gpus_per_node=option.gpus_per_node // hosts_per_node(option),
+        gpus_per_node=option.cluster.gpus_per_node // hosts_per_node(option),
         max_restarts=max_restarts(option),
     )
 
 
 def _settings(option: TrainingOption, catalogue: Catalogue) -> tuple[Setting, ...]:
     """Return what the job sets for its fabric."""
-    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.instance)
+    rows = settings_for(fabric=fabric_of(option, catalogue), target=option.target, instance=option.cluster.instance)
     if nodes_of_job(option)[2] > 1:
         return rows
     # GPUs of one node talk over its links: the job does not need the fabric, and starts without it.
@@ -209,7 +215,7 @@ def _node_words(option: TrainingOption) -> str:
     words = f"{most} nodes train"
     if allocated > most:
         words += f"; {allocated - most} more for the rendezvous to take where one fails"
-    if option.failures.elastic and fewest == most:
+    if option.performance.failures.elastic and fewest == most:
         words += "; the job is not elastic, because fewer replicas do not divide its batch or do not fit into memory"
     if fewest < most:
         words += f"; with fewer, down to {fewest}, the job goes on with fewer replicas and the same global batch"
@@ -217,9 +223,10 @@ def _node_words(option: TrainingOption) -> str:
 
 
 def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *, missing: dict[str, str]) -> str:
+    performance = option.performance
     model = plan.workload.architecture
     fabric = fabric_of(option, catalogue)
-    layout, failures = option.layout, option.failures
+    layout, failures = performance.layout, performance.failures
     whats = {
         "train.sbatch": "the whole job with torchrun and Megatron-LM",
         "deepspeed.json": "the same layout for DeepSpeed; optimizer by the training script",
@@ -275,7 +282,7 @@ def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *,
 def _submit_command(option: TrainingOption) -> str:
     """Return what submits the job, from the machine that holds the project or the documents."""
     example = "--image registry.example.com/team/megatron:1.0 --get-megatron"
-    if option.facility is None:
+    if option.design.facility is None:
         return f"./cluster.sh submit --user NAME {example}"
     return f"launch/submit.sh --host you@login {example}"
 

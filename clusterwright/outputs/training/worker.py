@@ -7,7 +7,8 @@ from clusterwright import assets
 from clusterwright.outputs.templates import render
 from clusterwright.outputs.training.job_settings import HOLDS, MEGATRON_COMMIT, MEGATRON_SOURCE, job_env
 from clusterwright.outputs.training.slurm import milestone_steps
-from clusterwright.plan.record import Plan, TrainingOption
+from clusterwright.plan.record import Plan
+from clusterwright.plan.training.record import TrainingOption
 
 #: Placeholder where `submit.sh` puts the image; no registry has it, since names are in lower case.
 UNSET_IMAGE: Final = "IMAGE-IS-NOT-SET"
@@ -43,7 +44,7 @@ def worker_command(
         patience_s=_FETCH_PATIENCE_S,
         retain=_script("retain_checkpoints.sh"),
         checkpoints=plan.cluster.jobs.checkpoints,
-        keep=option.storage.checkpoints_kept,
+        keep=option.design.storage.checkpoints_kept,
         milestone_steps=steps,
         milestone_words=f" and one every {steps:,} steps" if steps else "",
         vocab=plan.workload.architecture.vocab,

@@ -33,8 +33,8 @@ from clusterwright.outputs.workbook.tax.sheet import write_tax
 from clusterwright.outputs.workbook.writing.formula import Figure, figure
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook, option_of
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.money import Currency
 from clusterwright.tco.terms.records import Candidate
 
 _A4 = 9
@@ -84,7 +84,7 @@ def workbook_xlsx(plan: Plan, found: Finances, currency: Currency | None = None)
         *((BASE_CASH, BASE_STAGES) if needs_base(work) else ()),
     )
     contracts = ("Contracts", "Contracts by month") if options else ()
-    known = [option for option in plan.options if not option.missing]
+    known = [option for option in plan.options if not option.money.missing]
     for name in (
         *_VIEWS,
         *_FOUNDATIONS,
@@ -157,8 +157,8 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
 
 def _owned(work: Workbook) -> Option | None:
     """Return the plan's option that is bought, None where there is none with all its prices."""
-    known = (option for option in work.plan.options if not option.missing)
-    return next((option for option in known if option.it_power_w is not None), None)
+    known = (option for option in work.plan.options if not option.money.missing)
+    return next((option for option in known if option.cluster.it_power_w is not None), None)
 
 
 def _owner(work: Workbook) -> tuple[Figure, Figure]:

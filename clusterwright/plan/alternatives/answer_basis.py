@@ -164,7 +164,7 @@ def basis_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return what the answer rests on, a sentence for each recommended way; none for plans that do not say it."""
     keys = dict.fromkeys(key for key in (plan.recommended_key, plan.recommended_horizon_key) if key)
     ways = [way for key in keys if (way := plan.alternative(key)) is not None]
-    lines = [_line(plan, way, way.basis) for way in ways if way.basis is not None]
+    lines = [_line(plan, way, way.money.basis) for way in ways if way.money.basis is not None]
     return (*lines, *_at_half(plan, money)) if lines else ()
 
 
@@ -200,9 +200,9 @@ def _share_text(share: float) -> str:
 def _at_half(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return the present value of half the work, the least first, with what a run takes of what is bought for it."""
     known = sorted(
-        (way.basis.half_npv_usd, way.key, way.basis)
+        (way.money.basis.half_npv_usd, way.key, way.money.basis)
         for way in main_ways(plan)
-        if way.basis is not None and way.basis.half_npv_usd is not None
+        if way.money.basis is not None and way.money.basis.half_npv_usd is not None
     )
     unit = plan.workload.unit
     if not known or unit.always_on:

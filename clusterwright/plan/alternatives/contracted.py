@@ -2,9 +2,11 @@
 
 import datetime as dt
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtras
+from clusterwright.plan.record import Alternative, Cluster, Performance, unknown_money
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.ledger.priced_lines import is_by_term
 from clusterwright.tco.renting.metered import SERVICES, metered_charge, support_plan, support_share
@@ -12,28 +14,60 @@ from clusterwright.tco.terms.contracts import Charge, Contract, SupportPlan, Sur
 from clusterwright.tco.terms.records import Candidate, CandidateCost
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Offer:
-    """One way to do the work.
+def alternative_of(
+    candidate: Candidate,
+    *,
+    instance: str,
+    accelerator: str,
+    goodput: float,
+    band: tuple[float, float],
+    reason: str = "",
+    note: str = "",
+    set_values: tuple[str, ...] = (),
+) -> Alternative:
+    """Return one way to do the work before it is counted.
 
-    Attributes:
+    Args:
         candidate: as cost takes it.
-        goodput: productive share of calendar time.
-        instance: hardware that it is; accelerator: catalogue id.
-        note: what is assumed of it, empty where nothing is.
+        instance: hardware that it is.
+        accelerator: catalogue id.
+        goodput: productive share of calendar time, 0 to 1.
+        band: ends of the calendar days, low and high.
         reason: why it is not ranked, empty where it is.
-        band: ends of `calendar_days`, low and high; None where they are unknown.
+        note: what is assumed of it.
         set_values: overrides that make it the plan's option.
     """
+    return Alternative(
+        key=candidate.key,
+        target=candidate.target,
+        cluster=Cluster(instance=instance, accelerator=accelerator, nodes=candidate.nodes, gpus=candidate.gpus),
+        performance=Performance(
+            calendar_days=candidate.calendar_days,
+            calendar_days_low=band[0],
+            calendar_days_high=band[1],
+            goodput=goodput,
+        ),
+        money=unknown_money(candidate.term or "purchase"),
+        owned=candidate.owned,
+        ranked=False,
+        reason=reason,
+        note=note,
+        set_values=set_values,
+        candidate=candidate,
+        mix=None,
+    )
 
-    candidate: Candidate
-    goodput: float
-    instance: str
-    accelerator: str
-    note: str = ""
-    reason: str = ""
-    band: tuple[float, float] | None = None
-    set_values: tuple[str, ...] = ()
+
+def paid_as(way: Alternative, candidate: Candidate, **changes: Any) -> Alternative:  # noqa: ANN401 - of its fields
+    """Return the same cluster paid in another way, as a candidate says it, with other changes."""
+    money = unknown_money(candidate.term or "purchase")
+    return replace(way, key=candidate.key, target=candidate.target, candidate=candidate, money=money, **changes)
+
+
+def cost_candidate(way: Alternative) -> Candidate:
+    """Return a way as cost takes it; mixes have none."""
+    assert way.candidate is not None  # noqa: S101 - of what was billed
+    return way.candidate
 
 
 def contract_key(base: str, contract: CloudContract, known: Iterable[str]) -> str:
@@ -48,45 +82,42 @@ def contract_key(base: str, contract: CloudContract, known: Iterable[str]) -> st
     return key
 
 
-def contracted(offer: Offer, contract: CloudContract, key: str, place: int) -> Offer:
-    """Return an option as a contract pays it; who writes a contract down can have what it is for.
+def contracted(way: Alternative, contract: CloudContract, key: str, place: int) -> Alternative:
+    """Return a way as a contract pays it; who writes a contract down can have what it is for.
 
     Args:
-        offer: at list price.
+        way: at list price.
         contract: of the blueprint.
         key: of the result.
         place: of the contract in the blueprint, from 0.
     """
-    candidate = offer.candidate
+    candidate = cost_candidate(way)
     nodes = candidate.bill.lines[0]
     gpus_per_unit = 1 if nodes.unit == "GPU" else candidate.gpus / nodes.quantity
-    return replace(
-        offer,
-        set_values=(),
-        candidate=replace(
-            candidate,
-            key=key,
-            competes=not offer.reason,
-            term=contract.price_term,
-            contract=Contract(
-                upfront_fraction=contract.upfront_fraction,
-                period_months=contract.period_months,
-                rest=contract.rest,
-                discount=contract.discount,
-                categories=() if contract.discounted == "all" else tuple(contract.discounted),
-                committed_usd_per_year=contract.commitment_per_year,
-                source=f"blueprint, contract {place + 1}",
-            ),
-            rates=() if contract.rate is None else ((nodes.sku, contract.rate * gpus_per_unit),),
+    paid = replace(
+        candidate,
+        key=key,
+        competes=not way.reason,
+        term=contract.price_term,
+        contract=Contract(
+            upfront_fraction=contract.upfront_fraction,
+            period_months=contract.period_months,
+            rest=contract.rest,
+            discount=contract.discount,
+            categories=() if contract.discounted == "all" else tuple(contract.discounted),
+            committed_usd_per_year=contract.commitment_per_year,
+            source=f"blueprint, contract {place + 1}",
         ),
+        rates=() if contract.rate is None else ((nodes.sku, contract.rate * gpus_per_unit),),
     )
+    return paid_as(way, paid, set_values=())
 
 
-def with_extras(offer: Offer, extras: CloudExtras, day: dt.date) -> Offer:
-    """Return an offer with what its provider charges beside the bill; its note names what has no price."""
-    candidate, unknown = charged(offer.candidate, extras, day)
+def with_extras(way: Alternative, extras: CloudExtras, day: dt.date) -> Alternative:
+    """Return a way with what its provider charges beside the bill; its note names what has no price."""
+    candidate, unknown = charged(cost_candidate(way), extras, day)
     missing = f"no price of {', '.join(unknown)}" if unknown else ""
-    return replace(offer, candidate=candidate, note="; ".join(filter(None, (offer.note, missing))))
+    return replace(way, candidate=candidate, note="; ".join(filter(None, (way.note, missing))))
 
 
 def charged(candidate: Candidate, extras: CloudExtras, day: dt.date) -> tuple[Candidate, tuple[str, ...]]:

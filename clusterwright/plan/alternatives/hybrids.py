@@ -9,13 +9,16 @@ from clusterwright.blueprint.sections.contracts import Hybrid
 from clusterwright.blueprint.sections.finances import Financing as FinancingSection
 from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.errors import InputError
-from clusterwright.plan.alternatives.contracted import Offer
+from clusterwright.plan.alternatives.contracted import cost_candidate, paid_as
 from clusterwright.plan.alternatives.offers import HARDWARE
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.pricing.records import COMMITTED_TERMS
 from clusterwright.tco.formulas.payments import Financing
 from clusterwright.tco.renting.mixes import Mix, owned_and_rented
 from clusterwright.tco.terms.records import CandidateCost, Economics
 
+#: Target of a mix that the blueprint asks for.
+HYBRID = "hybrid"
 _CHEAPEST = "cheapest"
 _MONTH_S = 730 * 3600.0
 #: Ends the key of an option that is rented until delivery.
@@ -34,10 +37,12 @@ class Mixed:
     """
 
     mixes: tuple[Mix, ...] = ()
-    bases: tuple[Offer, ...] = ()
+    bases: tuple[Alternative, ...] = ()
 
 
-def mixed(section: TcoSection, economics: Economics, found: Sequence[Offer], costs: Sequence[CandidateCost]) -> Mixed:
+def mixed(
+    section: TcoSection, economics: Economics, found: Sequence[Alternative], costs: Sequence[CandidateCost]
+) -> Mixed:
     """Return the mixes that a blueprint asks for, and what is owned with late delivery and by each way to pay.
 
     Of the owned cluster's nodes a share is bought, in whole nodes. They do `share x their utilisation / utilisation of
@@ -88,16 +93,24 @@ def mixed(section: TcoSection, economics: Economics, found: Sequence[Offer], cos
     ]
     used = {part.key for mix in hybrids.values() for part in mix.parts}
     bases = [
-        replace(offer, candidate=replace(offer.candidate, key=offer.candidate.key + BASE, expands=False, listed=False))
-        for offer in found
-        if offer.candidate.key + BASE in used
+        paid_as(way, replace(cost_candidate(way), key=way.key + BASE, expands=False, listed=False))
+        for way in found
+        if way.key + BASE in used
     ]
     return Mixed(mixes=(*hybrids.values(), *bridged, *borrowed), bases=tuple(bases))
 
 
-def _open(found: Sequence[Offer], costs: Sequence[CandidateCost]) -> list[CandidateCost]:
+def has_contracts_or_mixes(plan: Plan) -> bool:
+    """Tell whether the blueprint asks for ways that no other table than the ranking shows."""
+    return any(
+        way.target == HYBRID or (way.candidate is not None and way.candidate.contract is not None)
+        for way in plan.alternatives
+    )
+
+
+def _open(found: Sequence[Alternative], costs: Sequence[CandidateCost]) -> list[CandidateCost]:
     """Return the rented options that bind to nothing, so that they can take what is left over."""
-    contracts = {offer.candidate.key: offer.candidate.contract for offer in found}
+    contracts = {way.key: cost_candidate(way).contract for way in found}
 
     def binds(cost: CandidateCost) -> bool:
         contract = contracts.get(cost.key)
@@ -155,10 +168,11 @@ class _Maker:
             owned,
             burst,
             owned_key=owned.key + BASE if grows and not expands else owned.key,
-            target="hybrid",
+            target=HYBRID,
             nodes=nodes,
             most_work=min(1.0, share * busy / owned.busy_fraction),
             expands=expands,
+            utilisation=asked.utilisation,
         )
 
     def whole(self, owned: CandidateCost, bridge: CandidateCost | None) -> Mix:
@@ -179,6 +193,7 @@ class _Maker:
         nodes: int,
         most_work: float,
         expands: bool,
+        utilisation: float | None = None,
     ) -> Mix:
         return Mix(
             key=key,
@@ -199,6 +214,7 @@ class _Maker:
             deposit=self.section.deposit if self.delivery_months else 1.0,
             rented_key=rented.key,
             most_work=None if expands else most_work,
+            utilisation=utilisation,
         )
 
     def _burst(self, asked: Hybrid, path: tuple[str | int, ...]) -> CandidateCost:

@@ -1,66 +1,15 @@
 """Counting a plan's money again from its own bill, for reports: the same engine, the same prices, the same numbers."""
 
 import csv
-import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 
 from clusterwright import assets
-from clusterwright.plan.alternatives.contracted import charged
-from clusterwright.plan.owned.cost import growth_of, parameters_of, resale_of
-from clusterwright.plan.record import Plan
-from clusterwright.plan.work import reference
+from clusterwright.plan.record import Alternative, Plan
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.ledger.engine import Ledger
-from clusterwright.tco.terms.records import Candidate, Economics
-
-
-def candidates_of(plan: Plan) -> list[Candidate]:
-    """Return a plan's options as candidates, with charges beside the bill; keys are the targets' names."""
-    day = dt.date.fromisoformat(plan.as_of)
-    return [charged(candidate, plan.tco.cloud, day)[0] for candidate in _billed(plan)]
-
-
-def _billed(plan: Plan) -> list[Candidate]:
-    return [
-        Candidate(
-            key=option.target,
-            target=option.target,
-            bill=option.bill,
-            nodes=option.nodes,
-            gpus=option.gpus,
-            calendar_days=option.calendar_days,
-            run_time_low=1.0 if option.booked else option.calendar_days_low / option.calendar_days,
-            run_time_high=1.0 if option.booked else option.calendar_days_high / option.calendar_days,
-            term=None if option.target == "onprem" else option.term,
-        )
-        for option in plan.options
-    ]
-
-
-def economics_of_plan(plan: Plan, book: PriceBook) -> Economics:
-    """Return what a plan's money was counted with."""
-    return Economics(
-        horizon_months=plan.economics.horizon_months,
-        utilisation=plan.economics.utilisation,
-        runs=plan.economics.runs,
-        reference_days=plan.economics.reference_days or reference(_billed(plan)).calendar_days,
-        discount_rate=plan.economics.discount_rate,
-        hours_per_month=plan.economics.hours_per_month,
-        as_of=dt.date.fromisoformat(plan.as_of),
-        power_price_usd_per_kwh=plan.economics.power_price_usd_per_kwh,
-        pue=plan.economics.pue,
-        quotes=plan.quotes,
-        given=parameters_of(
-            plan.tco,
-            book,
-            as_of=dt.date.fromisoformat(plan.as_of),
-            horizon_months=plan.economics.horizon_months,
-            power_price_given=plan.economics.power_price_usd_per_kwh is not None,
-        ),
-        growth=growth_of(plan.tco),
-        resale=resale_of(plan.tco),
-    )
+from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
 
 
 def ledger(plan: Plan, book: PriceBook, beside: Sequence[Candidate] = ()) -> Ledger:
@@ -71,7 +20,33 @@ def ledger(plan: Plan, book: PriceBook, beside: Sequence[Candidate] = ()) -> Led
         book: the price book.
         beside: other ways to do as much work, which change nothing of what the options cost.
     """
-    return Ledger([*candidates_of(plan), *beside], economics_of_plan(plan, book), book)
+    return Ledger([*(option.candidate for option in plan.options), *beside], plan.economics, book)
+
+
+def ledger_of(ways: Sequence[Alternative], economics: Economics, book: PriceBook) -> Ledger:
+    """Return the cash flow of ways to do a plan's work, mixes of them included.
+
+    Where delivery takes time, what is owned only competes with it.
+
+    Args:
+        ways: of the plan's work; the parts of mixes among them.
+        economics: what money is counted with.
+        book: the price book.
+    """
+    mixes = [way.mix for way in ways if way.mix is not None]
+    late = any(mix.delivery_months for mix in mixes)
+    candidates = [
+        replace(way.candidate, competes=way.candidate.competes and not (late and way.owned))
+        for way in ways
+        if way.candidate is not None
+    ]
+    return Ledger(candidates, economics, book, mixes).reconciled()
+
+
+def known(costs: Iterable[CandidateCost]) -> tuple[CandidateCost, ...]:
+    """Return the costs that are known, cheapest present value first."""
+    found = [cost for cost in costs if cost.npv_usd is not None]
+    return tuple(sorted(found, key=lambda cost: (cost.npv_usd or 0.0, cost.key)))
 
 
 @cache

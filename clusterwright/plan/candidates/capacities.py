@@ -9,7 +9,7 @@ from clusterwright.blueprint.rules.hardware import CLOUDS, ResolvedTarget, is_ch
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.clouds import OFFERED_BY, RESERVED, CloudTarget
 from clusterwright.errors import ClusterwrightError, RuleError
-from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY, Choice, Considered, consider, key_of
+from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY, Considered, SizedAlternative, consider
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import WorkloadSummary
@@ -116,29 +116,23 @@ def _under(blueprint: Blueprint, facts: Facts, engine: Engine, *, name: str, kin
 
 def _committed(considered: Considered, term: str) -> Considered:
     """Return the same sizes, paid under a commitment."""
-    return replace(
-        considered,
-        choices=tuple(
-            replace(choice, key=key_of(choice.resolved, choice.point, term), term=term, booked=None)
-            for choice in considered.choices
-        ),
-    )
+    return replace(considered, sized=tuple(entry.under(term) for entry in considered.sized))
 
 
-def pinned(other: OtherCapacity, choice: Choice) -> tuple[str, ...]:
-    """Return the overrides that make a choice the plan's option: of its capacity, and for a commitment its size.
+def pinned(other: OtherCapacity, sized: SizedAlternative) -> tuple[str, ...]:
+    """Return the overrides that make a size the plan's option: of its capacity, and for a commitment its nodes.
 
     A plan sizes what is rented for one run; what is committed is sized for the horizon, which takes its number of
     nodes to be named.
     """
-    name = choice.resolved.target
-    if choice.term not in COMMITTED_TERMS:
+    name = sized.resolved.target
+    if sized.term not in COMMITTED_TERMS:
         return other.set_values
     section = f"targets.{name}"
     hardware: tuple[str, ...] = ()
     if is_choice(getattr(other.blueprint.targets, name)):
-        hardware = (f"{section}.allowed_instances=[{choice.point.node.id}]",)
-    nodes = choice.point.nodes
+        hardware = (f"{section}.allowed_instances=[{sized.point.node.id}]",)
+    nodes = sized.point.nodes
     return (*other.set_values, *hardware, f"{section}.min_nodes={nodes}", f"{section}.max_nodes={nodes}")
 
 

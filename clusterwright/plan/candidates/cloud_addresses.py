@@ -126,12 +126,13 @@ def _free_of(taken: list[IPv4Network], prefix: int) -> IPv4Network:
 
 def address_findings(option: Option) -> list[Finding]:
     """Return `ADR001` where a network that is to be created is too small, or of a size that the stacks do not take."""
-    if not option.network_cidr or option.file_system is None:
+    deployment = option.deployment
+    if not deployment.network_cidr or option.design.file_system is None:
         return []
-    rule, network = RULES[option.target], IPv4Network(option.network_cidr)
+    rule, network = RULES[option.target], IPv4Network(deployment.network_cidr)
     path = ("targets", option.target, "network", "cidr")
-    of_nodes = addresses_of_nodes(option.target, option.scheduler, option.nodes)
-    needed = rule.needed(nodes=of_nodes, file_system_gib=option.file_system.capacity_gib)
+    of_nodes = addresses_of_nodes(option.target, deployment.scheduler, option.cluster.nodes)
+    needed = rule.needed(nodes=of_nodes, file_system_gib=option.design.file_system.capacity_gib)
     smallest = rule.smallest(needed)
     if smallest is None:
         widest = rule.given(rule.shortest_prefix)
@@ -159,16 +160,17 @@ def address_findings(option: Option) -> list[Finding]:
 
 
 def _wrong(option: Option, rule: AddressRule, network: IPv4Network, needed: int) -> str:
+    deployment = option.deployment
     if network.prefixlen < rule.shortest_prefix:
         return f"is larger than a network of {option.target} may be (/{rule.shortest_prefix})"
     given = rule.given(network.prefixlen)
     if given >= needed:
         return f"is too small for the subnets beside the nodes', which need a /{rule.longest_prefix}"
-    each = PER_NODE.get((option.target, option.scheduler), 1)
-    servers = needed - addresses_of_nodes(option.target, option.scheduler, option.nodes)
+    each = PER_NODE.get((option.target, deployment.scheduler), 1)
+    servers = needed - addresses_of_nodes(option.target, deployment.scheduler, option.cluster.nodes)
     if not servers and each == 1:
-        return f"gives {given:,} addresses to nodes, but {option.nodes:,} nodes need one each"
-    system = SYSTEM_NODES.get((option.target, option.scheduler))
+        return f"gives {given:,} addresses to nodes, but {option.cluster.nodes:,} nodes need one each"
+    system = SYSTEM_NODES.get((option.target, deployment.scheduler))
     beside = f", {system} of them for system work" if system else ""
     who = "nodes and file servers" if servers else "nodes"
     return (

@@ -105,16 +105,17 @@ def _way_out(target: ResolvedTarget) -> str:
 
 def time_findings(option: Option, target: ResolvedTarget, unit: WorkUnit) -> list[Finding]:
     """Return `CAP004` where the work takes longer than its capacity can be had for."""
+    performance = option.performance
     capacity = target.capacity
-    if capacity is None or capacity.most_days is None or capacity.lasts(option.calendar_days) is not None:
+    if capacity is None or capacity.most_days is None or capacity.lasts(performance.calendar_days) is not None:
         return []
     return [
         Finding(
             id="CAP004",
             path=("targets", option.target, "capacity"),
             message=(
-                f"the {unit.name} takes {option.calendar_days:.1f} days ({option.calendar_days_low:.1f} to "
-                f"{option.calendar_days_high:.1f}), one {capacity.name} lasts at most {capacity.most_days}"
+                f"the {unit.name} takes {performance.calendar_days:.1f} days ({performance.calendar_days_low:.1f} to "
+                f"{performance.calendar_days_high:.1f}), one {capacity.name} lasts at most {capacity.most_days}"
             ),
             help=(
                 f"set goals.finish_within to {capacity.most_days} days or less, choose another capacity, or plan each "
@@ -132,17 +133,18 @@ def capacity_warnings(option: Option, target: ResolvedTarget, unit: WorkUnit) ->
     `CAP008`: the slow end of the band is longer than the capacity lasts; `CAP009`: days of a block that stay unused;
     `STO005`: a file system that needs a support request.
     """
+    cluster = option.cluster
     capacity, placement = target.capacity, target.placement
     path = ("targets", option.target, "capacity")
     found = []
-    if placement is not None and placement.max_nodes is not None and option.nodes > placement.max_nodes:
+    if placement is not None and placement.max_nodes is not None and cluster.nodes > placement.max_nodes:
         found.append(
             Finding(
                 id="PLC012",
                 path=("targets", option.target),
                 message=(
-                    f"{option.nodes} nodes are more than the {placement.max_nodes} that one {placement.name} of "
-                    f"{option.instance} holds without a support request"
+                    f"{cluster.nodes} nodes are more than the {placement.max_nodes} that one {placement.name} of "
+                    f"{cluster.instance} holds without a support request"
                 ),
                 help=(
                     f"ask for {placement.max_nodes_on_request} before you bring nodes up, or set max_nodes to "
@@ -158,12 +160,12 @@ def capacity_warnings(option: Option, target: ResolvedTarget, unit: WorkUnit) ->
             Finding(
                 id="CAP005",
                 path=path,
-                message=f"it is not verified that {option.instance} can be had as {capacity.kind}: {capacity.note}",
+                message=f"it is not verified that {cluster.instance} can be had as {capacity.kind}: {capacity.note}",
                 help="ask the cloud before you rely on it",
             )
         )
-    if capacity.node_counts and option.nodes not in capacity.node_counts:
-        covering = min((count for count in capacity.node_counts if count > option.nodes), default=None)
+    if capacity.node_counts and cluster.nodes not in capacity.node_counts:
+        covering = min((count for count in capacity.node_counts if count > cluster.nodes), default=None)
         if covering is not None:
             found.append(
                 Finding(
@@ -171,7 +173,7 @@ def capacity_warnings(option: Option, target: ResolvedTarget, unit: WorkUnit) ->
                     path=path,
                     message=(
                         f"one {capacity.name} has {_listed(capacity.node_counts)} nodes: {covering} cover the "
-                        f"{option.nodes}, and {covering - option.nodes} are paid for without work"
+                        f"{cluster.nodes}, and {covering - cluster.nodes} are paid for without work"
                     ),
                     help=f"set min_nodes to {covering} and use them all, or another capacity",
                 )
@@ -189,7 +191,7 @@ def capacity_warnings(option: Option, target: ResolvedTarget, unit: WorkUnit) ->
 
 
 def _large_file_system(option: Option) -> list[Finding]:
-    system = option.file_system
+    system = option.design.file_system
     if system is None or not system.on_request:
         return []
     return [
@@ -206,18 +208,19 @@ def _large_file_system(option: Option) -> list[Finding]:
 
 
 def _band(option: Option, target: ResolvedTarget, unit: WorkUnit) -> list[Finding]:
+    performance = option.performance
     capacity = target.capacity
-    if capacity is None or capacity.most_days is None or capacity.lasts(option.calendar_days) is None:
+    if capacity is None or capacity.most_days is None or capacity.lasts(performance.calendar_days) is None:
         return []
     path = ("targets", option.target, "capacity")
-    needed = capacity.lasts(option.calendar_days_high)
+    needed = capacity.lasts(performance.calendar_days_high)
     if needed is None:
         return [
             Finding(
                 id="CAP008",
                 path=path,
                 message=(
-                    f"the {unit.name} takes up to {option.calendar_days_high:.1f} days, one {capacity.name} lasts "
+                    f"the {unit.name} takes up to {performance.calendar_days_high:.1f} days, one {capacity.name} lasts "
                     f"at most {capacity.most_days}"
                 ),
                 help="keep checkpoints outside the nodes, and ask for a second one in time",
@@ -230,7 +233,7 @@ def _band(option: Option, target: ResolvedTarget, unit: WorkUnit) -> list[Findin
             id="CAP009",
             path=path,
             message=(
-                f"the {unit.name} takes up to {time_text(option.calendar_days_high)}, one {capacity.name} lasts "
+                f"the {unit.name} takes up to {time_text(performance.calendar_days_high)}, one {capacity.name} lasts "
                 f"{days_text(needed)} at least and is paid for whole, as the plan counts"
             ),
             help=f"see that it lasts {days_text(needed)} and is not shorter",

@@ -1,4 +1,4 @@
-"""What can be chosen from: each target's sizing points with their bills."""
+"""What can be chosen from: each target's sizes with their bills, the first stage of an alternative."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,39 +39,63 @@ OWNED_SIZES = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
-    """One point of a target's front with its bill, before and after costing."""
+class SizedAlternative:
+    """A size of a target's hardware with its bill: an alternative before it is costed.
+
+    Attributes:
+        resolved: target and hardware.
+        point: size, as the engine of the workload gave it.
+        candidate: the same as cost takes it: bill, time of a unit of work, terms of payment.
+        design: on premises, file_system: of clouds; None for the other.
+        meets_goal: whether the goals are met with their confidence.
+        booked: booking that is paid whole; None where the hours of the work alone are paid.
+    """
 
     resolved: ResolvedTarget
     point: SizedPoint
-    bill: Bill
+    candidate: Candidate
     design: OnPremDesign | None
     file_system: FileSystem | None
-    key: str
-    term: str | None
     meets_goal: bool
     booked: Booked | None = None
 
     @property
-    def compared(self) -> "Choice":
-        """The choice as sizes are compared: done the fastest way; what is booked is paid whole and costs the same."""
-        if self.point.fastest is None or self.booked is not None:
+    def key(self) -> str:
+        """Name of the candidate where sizes are costed."""
+        return self.candidate.key
+
+    @property
+    def term(self) -> str | None:
+        """Term under which rented nodes are paid; None for what is owned."""
+        return self.candidate.term
+
+    @property
+    def compared(self) -> "SizedAlternative":
+        """It as sizes are compared: done the fastest way; what is booked is paid whole and costs the same."""
+        fastest = self.point.fastest
+        if fastest is None or self.booked is not None:
             return self
-        return replace(self, point=self.point.fastest, key=f"{self.key}/fastest")
+        candidate = candidate_of(fastest, self.candidate.bill, key=f"{self.key}/fastest", term=self.term)
+        return replace(self, point=fastest, candidate=candidate)
+
+    def under(self, term: str) -> "SizedAlternative":
+        """Return the same size paid under a commitment; nothing is booked for a unit of work then."""
+        key = key_of(self.resolved, self.point, term)
+        return replace(self, candidate=candidate_of(self.point, self.candidate.bill, key=key, term=term), booked=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Considered:
-    """What was looked at for one target.
+    """What was looked at of one target's hardware.
 
     Attributes:
         points: sizes that meet the goal and can be had, fewest nodes first; the fastest one where none meets it.
-        choices: those of them that were billed, in the same order.
+        sized: those of them that were billed, in the same order.
         missing: sizes that do not meet the goal, fewest nodes first.
     """
 
     points: tuple[SizedPoint, ...]
-    choices: tuple[Choice, ...]
+    sized: tuple[SizedAlternative, ...]
     missing: tuple[SizedPoint, ...] = ()
 
 
@@ -104,14 +128,14 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
         slower = []
     term = None if target.system else TERM_OF_CAPACITY[asked.capacity]
     unit = engine.workload(blueprint).unit
-    choices: list[Choice] = []
+    sized: list[SizedAlternative] = []
     left: list[SizedPoint] = []
     refused: list[Finding] = []
     for point in (*meeting, *sorted(slower, key=lambda point: engine.shortfall(point.compared))):
         meets = point.nodes in met
-        if choices and not meets:
+        if sized and not meets:
             break
-        if target.system is not None and _beyond(point, choices):
+        if target.system is not None and _beyond(point, sized):
             left.append(point)
             continue
         try:
@@ -124,23 +148,23 @@ def consider(blueprint: Blueprint, facts: Facts, engine: Engine, target: Resolve
             continue
         left.append(point)
         booked = booked_of(target, point)
-        choices.append(
-            Choice(
+        paid = with_booking(bill, booked, nodes=point.nodes, calendar_days=point.calendar_days, unit=unit.name)
+        key = key_of(target, point, term)
+        sized.append(
+            SizedAlternative(
                 resolved=target,
                 point=point,
-                bill=with_booking(bill, booked, nodes=point.nodes, calendar_days=point.calendar_days, unit=unit.name),
+                candidate=candidate_of(point, paid, key=key, term=term, booked=booked is not None),
                 design=design,
                 file_system=file_system,
-                key=key_of(target, point, term),
-                term=term,
                 meets_goal=meets,
                 booked=booked,
             )
         )
-    if not choices:
+    if not sized:
         # Every size is refused for the same rule; the first one's numbers are those of the smallest cluster.
         raise RuleError((refused[0],))
-    return Considered(points=tuple(left), choices=tuple(choices), missing=missing)
+    return Considered(points=tuple(left), sized=tuple(sized), missing=missing)
 
 
 def _front_in_hall(
@@ -223,7 +247,7 @@ def key_of(target: ResolvedTarget, point: SizedPoint, term: str | None) -> str:
     return f"{target.target}/{target.node.id}/{point.nodes}/{term or 'purchase'}"
 
 
-def _beyond(point: SizedPoint, billed: Sequence[Choice]) -> bool:
+def _beyond(point: SizedPoint, billed: Sequence[SizedAlternative]) -> bool:
     return bool(billed) and (len(billed) >= OWNED_SIZES or point.nodes > OWNED_NODES_MARGIN * billed[0].point.nodes)
 
 
@@ -249,18 +273,18 @@ def _bill(
     return design.bill, design, None
 
 
-def candidate(choice: Choice) -> Candidate:
-    """Return a choice as cost takes it."""
+def candidate_of(point: SizedPoint, bill: Bill, *, key: str, term: str | None, booked: bool = False) -> Candidate:
+    """Return a size as cost takes it; a booking is paid whole, however long the work takes."""
     return Candidate(
-        key=choice.key,
-        target=choice.resolved.target,
-        bill=choice.bill,
-        nodes=choice.point.nodes,
-        gpus=choice.point.gpus,
-        calendar_days=choice.point.calendar_days,
-        run_time_low=1.0 if choice.booked else choice.point.calendar_days_low / choice.point.calendar_days,
-        run_time_high=1.0 if choice.booked else choice.point.calendar_days_high / choice.point.calendar_days,
-        term=choice.term,
+        key=key,
+        target=bill.target,
+        bill=bill,
+        nodes=point.nodes,
+        gpus=point.gpus,
+        calendar_days=point.calendar_days,
+        run_time_low=1.0 if booked else point.calendar_days_low / point.calendar_days,
+        run_time_high=1.0 if booked else point.calendar_days_high / point.calendar_days,
+        term=term,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from clusterwright.blueprint.rules.hardware import Unusable, is_choice
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.plan.candidates.consider import Choice, Considered
+from clusterwright.plan.candidates.consider import Considered, SizedAlternative
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.record import Hardware
 from clusterwright.tco.terms.records import CandidateCost
@@ -21,14 +21,29 @@ def chosen_by_usd(cost: CandidateCost) -> float | None:
     return cost.npv_usd if cost.shared else cost.run_usd
 
 
+def best_of_each(
+    chosen: SizedAlternative, several: Sequence[Considered], costs: Mapping[str, CandidateCost]
+) -> list[SizedAlternative]:
+    """Return the best size of each hardware that was considered, the chosen one first, then the least cost.
+
+    Args:
+        chosen: the size that was chosen.
+        several: what was considered, one for each hardware.
+        costs: of the sizes that were billed, by key.
+    """
+
+    def order(entry: SizedAlternative) -> tuple[bool, bool, float, str]:
+        return entry is not chosen, not entry.meets_goal, _usd(entry, costs), entry.point.node.id
+
+    return sorted((chosen if chosen in entry.sized else _cheapest(entry.sized, costs) for entry in several), key=order)
+
+
 def hardware(
     blueprint: Blueprint,
-    chosen: Choice,
+    chosen: SizedAlternative,
     several: Sequence[Considered],
     costs: Mapping[str, CandidateCost],
     refused: Sequence[Unusable],
-    *,
-    engine: Engine,
 ) -> tuple[Hardware, ...]:
     """Return everything that a target left to choose from, the chosen one first; nothing where it named one.
 
@@ -38,38 +53,35 @@ def hardware(
         several: what was considered, one for each hardware.
         costs: of the sizes that were billed, by key.
         refused: hardware that could not be used, of this target and of others.
-        engine: of the workload.
     """
     target = chosen.resolved.target
     if not is_choice(getattr(blueprint.targets, target)):
         return ()
-    best = [chosen if chosen in entry.choices else _cheapest(entry.choices, costs) for entry in several]
-    known = sorted((_record(blueprint, engine, entry, chosen, costs) for entry in best), key=_order)
-    return (*known, *sorted((_refused(entry) for entry in refused if entry.target == target), key=_order))
+    unusable = sorted((entry for entry in refused if entry.target == target), key=lambda entry: entry.name)
+    return (
+        *(_record(entry, chosen, costs) for entry in best_of_each(chosen, several, costs)),
+        *(_refused(entry) for entry in unusable),
+    )
 
 
-def _cheapest(choices: Sequence[Choice], costs: Mapping[str, CandidateCost]) -> Choice:
-    return min(choices, key=lambda choice: (_paid(choice, costs), choice.point.nodes))
+def _cheapest(sized: Sequence[SizedAlternative], costs: Mapping[str, CandidateCost]) -> SizedAlternative:
+    return min(sized, key=lambda entry: (_usd(entry.compared, costs), entry.point.nodes))
 
 
-def _paid(choice: Choice, costs: Mapping[str, CandidateCost]) -> float:
-    usd = chosen_by_usd(costs[choice.compared.key])
+def _usd(entry: SizedAlternative, costs: Mapping[str, CandidateCost]) -> float:
+    usd = chosen_by_usd(costs[entry.key])
     return float("inf") if usd is None else usd
 
 
-def rented_shares(blueprint: Blueprint, choice: Choice, engine: Engine) -> tuple[float | None, float | None]:
-    """Return the useful share of a choice's time on nodes that are kept and on spot nodes; None twice if owned."""
-    if choice.resolved.system is not None:
+def rented_shares(blueprint: Blueprint, sized: SizedAlternative, engine: Engine) -> tuple[float | None, float | None]:
+    """Return the useful share of a size's time on nodes that are kept and on spot nodes; None twice if owned."""
+    if sized.resolved.system is not None:
         return None, None
-    return engine.useful_shares_by_capacity(blueprint, choice.point)
+    return engine.useful_shares_by_capacity(blueprint, sized.point)
 
 
-def _record(
-    blueprint: Blueprint, engine: Engine, choice: Choice, chosen: Choice, costs: Mapping[str, CandidateCost]
-) -> Hardware:
-    point = choice.point
-    other = choice is not chosen
-    kept, spot = rented_shares(blueprint, choice, engine) if other else (None, None)
+def _record(entry: SizedAlternative, chosen: SizedAlternative, costs: Mapping[str, CandidateCost]) -> Hardware:
+    point = entry.point
     return Hardware(
         name=point.node.id,
         accelerator=point.node.accelerator.id,
@@ -77,31 +89,22 @@ def _record(
         gpus=point.gpus,
         calendar_days=point.calendar_days,
         calendar_days_high=point.calendar_days_high,
-        meets_goal=choice.meets_goal,
-        usd=chosen_by_usd(costs[choice.key]),
-        reason=_why_not(choice, chosen, costs) if other else "",
-        bill=choice.bill if other else None,
-        gpus_per_node=point.node.gpus if other else None,
-        goodput=engine.useful_share(point) if other else None,
-        kept_goodput=kept,
-        spot_goodput=spot,
-        booked=choice.booked if other else None,
+        meets_goal=entry.meets_goal,
+        usd=chosen_by_usd(costs[entry.key]),
+        reason="" if entry is chosen else _why_not(entry, chosen, costs),
     )
 
 
-def _why_not(choice: Choice, chosen: Choice, costs: Mapping[str, CandidateCost]) -> str:
-    if not choice.meets_goal:
+def _why_not(entry: SizedAlternative, chosen: SizedAlternative, costs: Mapping[str, CandidateCost]) -> str:
+    if not entry.meets_goal:
         return "misses the goal by more" if not chosen.meets_goal else "misses the goal"
-    if choice.design is not None and choice.design.findings:
-        return "; ".join(finding.message for finding in choice.design.findings)
-    missing = costs[choice.key].missing
+    if entry.design is not None and entry.design.findings:
+        return "; ".join(finding.message for finding in entry.design.findings)
+    missing = costs[entry.key].missing
     if missing:
         return f"no price of {', '.join(dict.fromkeys(price.item for price in missing))}"
-    return "costs more" if _paid(choice, costs) > _paid(chosen, costs) else "costs as much with more nodes"
-
-
-def _order(entry: Hardware) -> tuple[bool, bool, float, str]:
-    return entry.reason != "", not entry.meets_goal, float("inf") if entry.usd is None else entry.usd, entry.name
+    dearer = _usd(entry.compared, costs) > _usd(chosen.compared, costs)
+    return "costs more" if dearer else "costs as much with more nodes"
 
 
 def _refused(entry: Unusable) -> Hardware:

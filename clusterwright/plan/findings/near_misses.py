@@ -48,10 +48,10 @@ def near_miss_lines(plan: Plan) -> tuple[str, ...]:
         said = [
             f"{miss.nodes:,} miss by {_time_text(miss.late_days)} ({miss.calendar_days_high:.1f} days at "
             f"{units.percent(plan.goals.confidence)})"
-            for miss in (() if option is None else option.near_misses)
+            for miss in (() if option is None else option.performance.near_misses)
         ]
         if option is not None and said:
-            lines.append(f"{name}: {option.nodes:,} nodes chosen, {' and '.join(said)}")
+            lines.append(f"{name}: {option.cluster.nodes:,} nodes chosen, {' and '.join(said)}")
     return tuple(lines)
 
 

@@ -34,7 +34,7 @@ def old_prices(options: Sequence[Option], *, as_of: dt.date, max_age_s: float) -
     ages = {
         line.line.sku: age
         for option in options
-        for line in option.lines
+        for line in option.money.lines
         if (age := age_days(line, as_of)) is not None and age > limit_days
     }
     if not ages:
@@ -84,7 +84,7 @@ def _of_basis(plan: Plan, basis: str) -> tuple[CostedLine, ...]:
     found = [
         CostedLine(option=option, line=line, horizon_usd=_horizon_usd(plan, option, line))
         for option in plan.options
-        for line in option.lines
+        for line in option.money.lines
         if line.basis == basis
     ]
     return tuple(sorted(found, key=lambda entry: (-entry.horizon_usd, entry.line.line.sku, entry.option.target)))
@@ -94,5 +94,5 @@ def _horizon_usd(plan: Plan, option: Option, line: PricedLine) -> float:
     usd = line.usd_per_period or 0.0
     if line.line.charge == _ONCE:
         return usd
-    months = plan.economics.horizon_months * (option.busy_fraction if line.line.scales_with == "nodes" else 1.0)
+    months = plan.economics.horizon_months * (option.money.busy_fraction if line.line.scales_with == "nodes" else 1.0)
     return usd * months * (plan.economics.hours_per_month if line.line.charge == _HOURLY else 1.0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.blueprint.rules.node_software import Software
+from clusterwright.catalog.software.node import Software
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import on_target
@@ -22,7 +22,7 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
     for software, option in zip(nodes, options, strict=True):
         if software is None or not software.geometry:
             continue
-        if option.facility is None:
+        if option.design.facility is None:
             yield Finding(
                 id="MIG006",
                 path=_PATH,
@@ -30,7 +30,7 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
                 help="divide them by an image of your own, or plan the slices on premises",
             )
             continue
-        hosts = len(option.facility.inventory.hosts())
+        hosts = len(option.design.facility.inventory.hosts())
         divided = software.divided_of(hosts)
         yield Finding(
             id="MIG005",

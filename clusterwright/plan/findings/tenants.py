@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from clusterwright.blueprint.sections.tenants import Tenant, gpus_of
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option
+from clusterwright.plan.tenants import Tenant, gpus_of
 from clusterwright.plan.text.words import on_target
 
 
@@ -21,7 +21,7 @@ def tenant_warnings(tenants: Sequence[Tenant], options: Sequence[Option]) -> Ite
     if not tenants:
         return
     for option in options:
-        if option.facility is None:
+        if option.design.facility is None:
             yield Finding(
                 id="TEN007",
                 path=("tenants",),
@@ -30,13 +30,13 @@ def tenant_warnings(tenants: Sequence[Tenant], options: Sequence[Option]) -> Ite
                 help="make them after the first `./cluster.sh up`, or plan the tenants on premises",
             )
             continue
-        own = gpus_of(tenants, option.gpus)
+        own = gpus_of(tenants, option.cluster.gpus)
         for place, tenant in enumerate(tenants):
             if tenant.share and not own[tenant.name]:
                 yield Finding(
                     id="TEN005",
                     path=("tenants", place, "share"),
-                    message=f"the share of {tenant.name} is less than one of {option.gpus:,} GPUs "
+                    message=f"the share of {tenant.name} is less than one of {option.cluster.gpus:,} GPUs "
                     f"({on_target(option.target)})",
                     help="give it a larger share, or 0 % and when_free: borrow",
                 )
@@ -45,6 +45,6 @@ def tenant_warnings(tenants: Sequence[Tenant], options: Sequence[Option]) -> Ite
                     id="TEN006",
                     path=("tenants", place, "max_gpus"),
                     message=f"{tenant.name} may have {tenant.most_gpus:,} GPUs at once, and its share is "
-                    f"{own[tenant.name]:,} of {option.gpus:,} ({on_target(option.target)})",
+                    f"{own[tenant.name]:,} of {option.cluster.gpus:,} ({on_target(option.target)})",
                     help="raise max_gpus, or lower the share: the difference is nobody's",
                 )

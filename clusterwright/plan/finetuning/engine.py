@@ -1,9 +1,8 @@
 """The engine of fine-tuning: a run over given data, sized by `sizing.finetuning`, on one accelerator or many nodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
@@ -37,15 +36,16 @@ from clusterwright.plan.finetuning.job import (
 )
 from clusterwright.plan.finetuning.record import (
     FinetuningFrontPoint,
+    FinetuningMoney,
     FinetuningOption,
-    FinetuningOtherOption,
+    FinetuningPerformance,
     FinetuningPlan,
     FinetuningPoint,
     FinetuningWorkload,
     finetuning_option,
 )
 from clusterwright.plan.late_runs import EndingRun
-from clusterwright.plan.record import Constraint, Option
+from clusterwright.plan.record import Constraint, FrontPoint, Option, Plan, parts
 from clusterwright.plan.training.reliability import spot_assumption
 from clusterwright.sizing.finetuning.calibration import Calibration, load_calibration
 from clusterwright.sizing.finetuning.job import FinetuneJob, FinetuneSize
@@ -185,7 +185,7 @@ class FinetuningEngine(EndingRun):
 
     def assumptions(self, blueprint: Blueprint, options: Sequence[Option]) -> list[Parameter]:
         """Return the rate at which spot nodes are taken back, where there are any."""
-        if any(entry.capacity == "spot" for entry in options):
+        if any(entry.deployment.capacity == "spot" for entry in options):
             return [spot_assumption(blueprint, self.facts.calibration)]
         return []
 
@@ -229,13 +229,13 @@ class FinetuningEngine(EndingRun):
             flop_per_token=2.0 * active * (passes + (1 if job.preference else 0)),
         )
 
-    def option(self, target: ResolvedTarget, point: SizedPoint, common: Mapping[str, Any]) -> FinetuningOption:
+    def option(self, target: ResolvedTarget, point: SizedPoint, common: Option) -> FinetuningOption:
         """Return a chosen size with its layout, memory, times, and what a month of runs costs."""
         tuned = tuned_point(point)
         size = tuned.size
-        horizon_usd = common["horizon_usd"]
-        return FinetuningOption(
-            **common,
+        horizon_usd = common.money.horizon_usd
+        performance = FinetuningPerformance(
+            **parts(common.performance),
             layout=size.layout,
             idle_gpus=size.nodes * target.node.gpus - size.layout.gpus,
             memory=size.memory,
@@ -253,20 +253,18 @@ class FinetuningEngine(EndingRun):
             merged_bytes=WEIGHT_BYTES * parameters(self.model),
             level=size.level,
             level_text=level_text(size.level, model=self.model.name, accelerator=target.node.accelerator.name),
-            month_usd=None if horizon_usd is None else horizon_usd / tuned.horizon_months,
         )
+        month_usd = None if horizon_usd is None else horizon_usd / tuned.horizon_months
+        money = FinetuningMoney(**parts(common.money), month_usd=month_usd)
+        return FinetuningOption(**parts(common) | {"performance": performance, "money": money})
 
-    def front_point(self, point: SizedPoint, common: Mapping[str, Any]) -> FinetuningFrontPoint:
+    def front_point(self, point: SizedPoint, common: FrontPoint) -> FinetuningFrontPoint:
         """Return a size that was considered, with its throughput."""
-        return FinetuningFrontPoint(**common, tokens_per_s=tuned_point(point).size.tokens_per_s.value)
+        return FinetuningFrontPoint(**parts(common), tokens_per_s=tuned_point(point).size.tokens_per_s.value)
 
-    def other_option(self, common: Mapping[str, Any]) -> FinetuningOtherOption:
-        """Return another capacity or commitment that fine-tunes."""
-        return FinetuningOtherOption(**common)
-
-    def plan(self, common: Mapping[str, Any]) -> FinetuningPlan:
+    def plan(self, common: Plan) -> FinetuningPlan:
         """Return the plan of a fine-tuning run."""
-        return FinetuningPlan(**common)
+        return FinetuningPlan(**parts(common))
 
 
 def tuned_point(point: SizedPoint) -> FinetuningPoint:

@@ -93,12 +93,13 @@ def unknown_framework(blueprint: Blueprint, job: FinetuneJob, calibration: Calib
 def idle_accelerators(options: Sequence[FinetuningOption]) -> Iterator[Finding]:
     """Yield `FTN021` for nodes of which a part works, because whole nodes are paid for."""
     for option in options:
-        if option.idle_gpus:
+        working, idle = option.performance.layout.gpus, option.performance.idle_gpus
+        if idle:
             yield Finding(
                 id="FTN021",
                 path=("workload", "global_batch"),
-                message=f"{option.target}: {option.layout.gpus} of the {option.layout.gpus + option.idle_gpus} "
-                f"accelerators of {option.instance} work; whole nodes are paid for",
+                message=f"{option.target}: {working} of the {working + idle} accelerators of "
+                f"{option.cluster.instance} work; whole nodes are paid for",
                 help="make workload.global_batch a multiple of all of them, or choose a smaller instance",
             )
 

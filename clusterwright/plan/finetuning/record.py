@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clusterwright.plan.record import (
+    Figure,
     FrontPoint,
     Option,
-    OtherOption,
     Plan,
+    PlannedMoney,
+    PlannedPerformance,
     WorkloadSummary,
     WorkUnit,
     option_of_kind,
@@ -92,32 +94,27 @@ class FinetuningWorkload(WorkloadSummary):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuningFrontPoint(FrontPoint):
-    """A cluster size that was looked at for fine-tuning."""
+    """A cluster size that was looked at for fine-tuning, with its throughput, tokens/s."""
 
     tokens_per_s: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FinetuningOption(Option):
-    """One target that fine-tunes, sized, billed and costed.
+class FinetuningPerformance(PlannedPerformance):
+    """Results of sizing a cluster that fine-tunes.
 
     Attributes:
-        layout: on accelerators; idle_gpus: of the nodes that are paid for and do no work.
-        memory: bytes of an accelerator at its peak, by term; memory_bytes: their sum, with the band of predictions;
-            fit_probability: that it is no more than there is.
-        tokens_per_s: of all accelerators, with its band; step_s: of an update; steps: of a run; step: shares of it.
-        train_s: of the steps alone; start_s: until they begin, with the loading of the weights.
-        failures: what is behind `goodput`.
-        base_bytes: of the weights as the run holds them; result_bytes: of what a run leaves (adapters, or all weights)
-            in 16 bits; merged_bytes: of the model with the result in it.
+        layout: parallel sizes on accelerators; idle_gpus: accelerators of the nodes that are paid for and do no work.
+        memory: memory of an accelerator at its peak by term, bytes; memory_bytes: their sum, with the band of
+            predictions; fit_probability: probability that it is no more than there is, 0 to 1.
+        tokens_per_s: throughput of all accelerators, tokens/s, with its band.
+        step_s: time of an update, s; steps: updates of a run; step: shares of an update by part, 0 to 1.
+        train_s: time of the steps alone, s; start_s: time until they begin, with the loading of the weights, s.
+        failures: failures and checkpoints behind `goodput`.
+        base_bytes: bytes of the weights as the run holds them; result_bytes: bytes of what a run leaves (adapters, or
+            all weights) in 16 bits; merged_bytes: bytes of the model with the result in it.
         level: how much of model and accelerator measurements show; level_text: the same in a sentence.
-        month_usd: mean of the horizon's months; None where the cost is unknown.
     """
-
-    own_figures: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("tokens_per_s_per_gpu", "tokens/s"), ("memory_gb", "GB"), ("fit_probability", "share"),
-        ("month_usd", "USD"),
-    )  # fmt: skip
 
     front: tuple[FinetuningFrontPoint, ...]
     layout: FinetuneLayout
@@ -137,7 +134,6 @@ class FinetuningOption(Option):
     merged_bytes: float
     level: str
     level_text: str
-    month_usd: float | None
 
     @property
     def tokens_per_s_per_gpu(self) -> float:
@@ -149,25 +145,49 @@ class FinetuningOption(Option):
         """Memory of an accelerator at its peak, GB of 1e9 bytes."""
         return self.memory_bytes.value / 1e9
 
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningMoney(PlannedMoney):
+    """Cost of a cluster that fine-tunes.
+
+    Attributes:
+        month_usd: mean of the horizon's months, USD; None where the cost is unknown.
+    """
+
+    month_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuningOption(Option):
+    """One target that fine-tunes, sized, billed and costed."""
+
+    performance: FinetuningPerformance
+    money: FinetuningMoney
+
+    @property
+    def own_figures(self) -> tuple[Figure, ...]:
+        """Throughput and memory of an accelerator, probability that the run fits, and cost of a month."""
+        tuned = self.performance
+        return (
+            Figure(name="tokens_per_s_per_gpu", unit="tokens/s", value=tuned.tokens_per_s_per_gpu),
+            Figure(name="memory_gb", unit="GB", value=tuned.memory_gb),
+            Figure(name="fit_probability", unit="share", value=tuned.fit_probability),
+            Figure(name="month_usd", unit="USD", value=self.money.month_usd),
+        )
+
     @property
     def key_figures(self) -> tuple[tuple[str, str], ...]:
         """Tokens per second of an accelerator, and its memory."""
+        tuned = self.performance
         return (
-            ("tok/s/GPU", f"{self.tokens_per_s_per_gpu:,.0f}"),
-            ("GB/GPU", f"{self.memory_gb:.0f} of {self.hbm_bytes_per_gpu / 1e9:.0f}"),
+            ("tok/s/GPU", f"{tuned.tokens_per_s_per_gpu:,.0f}"),
+            ("GB/GPU", f"{tuned.memory_gb:.0f} of {self.cluster.hbm_bytes_per_gpu / 1e9:.0f}"),
         )
 
     @property
     def training_nodes(self) -> int:
         """Nodes that train: all but the spares."""
-        return self.nodes - self.failures.spare_nodes
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FinetuningOtherOption(OtherOption):
-    """Another capacity or commitment of a cloud, sized for fine-tuning."""
-
-    option: FinetuningOption | None
+        return self.cluster.nodes - self.performance.failures.spare_nodes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,7 +196,7 @@ class FinetuningPlan(Plan):
 
     workload: FinetuningWorkload
     options: tuple[FinetuningOption, ...]
-    other_options: tuple[FinetuningOtherOption, ...] = ()
+    other_options: tuple[FinetuningOption, ...] = ()
 
 
 def finetuning_plan(plan: Plan) -> FinetuningPlan:

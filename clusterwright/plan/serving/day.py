@@ -7,7 +7,7 @@ import numpy as np
 from clusterwright.blueprint.schema import Blueprint, serve_of
 from clusterwright.blueprint.workloads.serving import Autoscaling
 from clusterwright.plan.serving.job import weight_bytes
-from clusterwright.plan.serving.record import ServiceDay
+from clusterwright.plan.serving.record import ReplicaHoursCost, ServiceDay
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.records.run import StorageNeed
 from clusterwright.sizing.serving.autoscaling import DAY_S, Autoscaler, daily_curve, day, minutes, start_s
@@ -32,17 +32,9 @@ def curve_of(blueprint: Blueprint, mean_requests_per_s: float) -> Array:
 
 
 def service_day(
-    blueprint: Blueprint,
-    size: ServingSize,
-    storage: StorageNeed,
-    *,
-    replicas: int,
-    spare: int,
-    mean: float,
-    month_usd: float | None,
-    by_the_hour: bool,
+    blueprint: Blueprint, size: ServingSize, storage: StorageNeed, *, replicas: int, spare: int, mean: float
 ) -> ServiceDay:
-    """Return what a day of today's traffic keeps and needs of replicas, in hours and in dollars of a month.
+    """Return what a day of today's traffic keeps and needs of replicas, in hours.
 
     Args:
         blueprint: of the service.
@@ -51,32 +43,40 @@ def service_day(
         replicas: of the peak at the end of the horizon.
         spare: beside them, always kept.
         mean: requests per second of a day.
-        month_usd: what a month costs with all replicas kept; None where it is unknown.
-        by_the_hour: nodes that are let go are not paid.
     """
     # Users who wait longer at the peak ask less often than the curve of the mean says: never more than is carried.
     curve = np.minimum(curve_of(blueprint, mean), size.capacity_per_s * replicas)
     scaler = _scaler(blueprint, size, storage, replicas=replicas, quietest=float(curve.min()))
     found = day(curve, scaler)
-    kept = (replicas + spare) * DAY_S / 3600.0
-    following = found.kept_hours + spare * DAY_S / 3600.0
-
-    def usd(hours: float) -> float | None:
-        return None if month_usd is None else month_usd * hours / kept
-
     return ServiceDay(
         hourly_requests_per_s=tuple(float(one) for one in curve.reshape(_HOURS, -1).mean(axis=1)),
         least_replicas=scaler.least,
         most_replicas=scaler.most,
         start_lag_s=scaler.start_s,
-        kept_hours=kept,
+        kept_hours=(replicas + spare) * DAY_S / 3600.0,
         worked_hours=found.worked_hours,
-        following_hours=following,
+        following_hours=found.kept_hours + spare * DAY_S / 3600.0,
         late_share=found.over_share + found.cold_share,
         cold_share=found.cold_share,
+    )
+
+
+def replica_hours_cost(of_day: ServiceDay, month_usd: float | None, *, by_the_hour: bool) -> ReplicaHoursCost:
+    """Return the cost of a month by the replica hours of a day, USD.
+
+    Args:
+        of_day: with the hours.
+        month_usd: what a month costs with all replicas kept; None where it is unknown.
+        by_the_hour: nodes that are let go are not paid.
+    """
+
+    def usd(hours: float) -> float | None:
+        return None if month_usd is None else month_usd * hours / of_day.kept_hours
+
+    return ReplicaHoursCost(
         kept_usd=month_usd,
-        worked_usd=usd(found.worked_hours),
-        following_usd=usd(following) if by_the_hour else None,
+        worked_usd=usd(of_day.worked_hours),
+        following_usd=usd(of_day.following_hours) if by_the_hour else None,
     )
 
 

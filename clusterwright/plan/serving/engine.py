@@ -1,10 +1,9 @@
 """The engine of serving: replicas for a load and goals, sized by `sizing.serving`; one unit of work is a month."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
 
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.resolve import Resolved
@@ -16,8 +15,16 @@ from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.evidence_levels import level_text
 from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Constraint, FrontPoint, Option, OtherOption
-from clusterwright.plan.serving.day import service_day
+from clusterwright.plan.record import (
+    Constraint,
+    FrontPoint,
+    Option,
+    Plan,
+    PlannedMoney,
+    PlannedPerformance,
+    parts,
+)
+from clusterwright.plan.serving.day import replica_hours_cost, service_day
 from clusterwright.plan.serving.findings import (
     COSTLY,
     LOOSER,
@@ -40,8 +47,9 @@ from clusterwright.plan.serving.record import (
     ManagedOffer,
     Outcome,
     ServingGoals,
+    ServingMoney,
     ServingOption,
-    ServingOtherOption,
+    ServingPerformance,
     ServingPlan,
     ServingPoint,
     ServingWorkload,
@@ -185,8 +193,14 @@ class ServingEngine:
 
     def _at_the_edge(self, option: ServingOption) -> Iterator[Finding]:
         """Yield `SRV023` where goals that are a quarter looser take half the nodes: little load goes on a replica."""
-        known = self.found.sizes[EVEN_ODDS].get(option.instance, ())
-        if option.outcome is not Outcome.MET or option.in_flight > _LITTLE_LOAD or option.nodes < _MANY or not known:
+        cluster, performance = option.cluster, option.performance
+        known = self.found.sizes[EVEN_ODDS].get(cluster.instance, ())
+        if (
+            performance.outcome is not Outcome.MET
+            or performance.in_flight > _LITTLE_LOAD
+            or cluster.nodes < _MANY
+            or not known
+        ):
             return
         goals = self.service.goals
         looser = replace(
@@ -195,9 +209,11 @@ class ServingEngine:
             time_per_token_s=None if goals.time_per_token_s is None else goals.time_per_token_s * LOOSER,
         )
         service = replace(self.service, goals=looser)
-        found = searches(service, [known[0].node], self.calibration, (option.confidence,)).sizes[option.confidence]
-        nodes = found[option.instance][0].nodes
-        if 2 * nodes <= option.nodes:
+        found = searches(service, [known[0].node], self.calibration, (performance.confidence,)).sizes[
+            performance.confidence
+        ]
+        nodes = found[cluster.instance][0].nodes
+        if 2 * nodes <= cluster.nodes:
             yield goals_at_the_edge(option, nodes)
 
     def useful_share(self, point: SizedPoint) -> float:  # noqa: ARG002
@@ -257,28 +273,30 @@ class ServingEngine:
             month_s=_month_s(blueprint),
         )
 
-    def option(self, target: ResolvedTarget, point: SizedPoint, common: Mapping[str, Any]) -> ServingOption:
+    def option(self, target: ResolvedTarget, point: SizedPoint, common: Option) -> ServingOption:
         """Return a chosen size with its replicas, latencies, memory, and what its tokens cost."""
-        served = _served(point)
+        performance = self._performance(target, _served(point), common.performance)
+        money = self._money(_served(point), performance, common.money)
+        return ServingOption(**parts(common) | {"performance": performance, "money": money})
+
+    def _performance(
+        self, target: ResolvedTarget, served: ServingPoint, common: PlannedPerformance
+    ) -> ServingPerformance:
         size, service = served.size, self.service
         beside = size.prefill.gpus if size.prefill else 0
-        whole = size.layout.replicas_on(point.gpus - beside)
+        whole = size.layout.replicas_on(served.gpus - beside)
         # Of a size that misses the goals the target may not have all nodes.
         replicas = min(size.replicas, max(whole, 1))
         spare = min(max(whole - replicas, 0), service.spare(size.replicas))
-        rented = common["run_usd"] is not None
         answer = size.mean_first_token_s + service.outputs.mean * size.mean_time_per_token_s
         mean = served.mean_load.rate(answer)
         made = size.replica_requests_per_s
         share = size.requests_per_s / (made.value * size.replicas)
-        # One pass over the input answers without tokens.
-        each = service.outputs.mean if service.task is Task.GENERATE else 0.0
+        each = _output_tokens(service)
         tokens = size.requests_per_s * each
-        month_s = point.calendar_days * SECONDS_PER_DAY
-        outputs = mean * each * month_s
-        inputs = mean * service.inputs.mean * service.running.passes * month_s
-        return ServingOption(
-            **common,
+        month_s = served.calendar_days * SECONDS_PER_DAY
+        return ServingPerformance(
+            **parts(common),
             layout=size.layout,
             outcome=served.outcome,
             confidence=size.confidence,
@@ -288,7 +306,7 @@ class ServingEngine:
             goal_confidence=service.goals.confidence,
             replicas=replicas,
             spare_replicas=spare,
-            idle_gpus=max(point.gpus - beside - size.layout.accelerators(replicas + spare), 0),
+            idle_gpus=max(served.gpus - beside - size.layout.accelerators(replicas + spare), 0),
             peak_requests_per_s=size.requests_per_s,
             mean_requests_per_s=mean,
             capacity_requests_per_s=size.capacity_per_s,
@@ -305,8 +323,8 @@ class ServingEngine:
                 value=tokens, low=tokens * made.low / made.value * share, high=tokens * made.high / made.value * share
             ),
             output_tokens_per_s_per_user=1.0 / size.mean_time_per_token_s if each else 0.0,
-            output_tokens_per_month=outputs,
-            input_tokens_per_month=inputs,
+            output_tokens_per_month=mean * each * month_s,
+            input_tokens_per_month=mean * service.inputs.mean * service.running.passes * month_s,
             replica_memory=size.memory,
             decode_step=size.step,
             prefill_s=size.prefill_s,
@@ -315,49 +333,43 @@ class ServingEngine:
             cached_share=size.cached_share,
             host_share=size.host_share,
             gpu_power_w=size.power_w,
-            day=service_day(
-                self.blueprint,
-                size,
-                point.storage,
-                replicas=replicas,
-                spare=spare,
-                mean=mean,
-                month_usd=common["run_usd"] if rented else common["run_share_usd"],
-                by_the_hour=rented and common["term"] == "on_demand",
-            ),
+            day=service_day(self.blueprint, size, served.storage, replicas=replicas, spare=spare, mean=mean),
             rate_front=self.found.fronts.get(target.node.id, ()),
             level=size.level,
             level_text=level_text(size.level, model=self.model.name, accelerator=target.node.accelerator.name),
-            usd_per_million_tokens=_prices(
-                common,
-                outputs=outputs,
-                inputs=inputs,
-                at_capacity=size.capacity_per_s * size.replicas * each * month_s,
-                prefill_share=prefill_share(size),
-            ),
         )
 
-    def front_point(self, point: SizedPoint, common: Mapping[str, Any]) -> FrontPoint:  # noqa: ARG002
+    def _money(self, served: ServingPoint, performance: ServingPerformance, common: PlannedMoney) -> ServingMoney:
+        size, month_s = served.size, served.calendar_days * SECONDS_PER_DAY
+        by_the_hour = common.run_usd is not None and common.term == "on_demand"
+        return ServingMoney(
+            **parts(common),
+            usd_per_million_tokens=_prices(
+                common,
+                outputs=performance.output_tokens_per_month,
+                inputs=performance.input_tokens_per_month,
+                at_capacity=size.capacity_per_s * size.replicas * _output_tokens(self.service) * month_s,
+                prefill_share=performance.prefill_share,
+            ),
+            replica_hours=replica_hours_cost(performance.day, common.run_cost_usd, by_the_hour=by_the_hour),
+        )
+
+    def front_point(self, point: SizedPoint, common: FrontPoint) -> FrontPoint:  # noqa: ARG002 - of the protocol
         """Return a size that was considered."""
-        return FrontPoint(**common)
+        return common
 
-    def other_option(self, common: Mapping[str, Any]) -> OtherOption:
-        """Return another capacity or commitment that serves."""
-        return ServingOtherOption(**common)
-
-    def plan(self, common: Mapping[str, Any]) -> ServingPlan:
+    def plan(self, common: Plan) -> ServingPlan:
         """Return the plan of a service, with the goals that only services have."""
-        goals, asked = common["goals"], self.service.goals
-        as_of = dt.date.fromisoformat(common["as_of"])
+        asked = self.service.goals
+        as_of = dt.date.fromisoformat(common.as_of)
+        options = tuple(serving_option(option) for option in common.options)
         return ServingPlan(
-            **{
-                **common,
-                "hosted": self._hosted(common["options"], as_of),
-                "managed": self._managed(common["options"], as_of),
+            **parts(common)
+            | {
+                "hosted": self._hosted(options, as_of),
+                "managed": self._managed(options, as_of),
                 "goals": ServingGoals(
-                    finish_within_days=None,
-                    confidence=goals.confidence,
-                    budget_usd=goals.budget_usd,
+                    **parts(common.goals) | {"finish_within_days": None},
                     first_token_s=asked.first_token_s,
                     time_per_token_s=asked.time_per_token_s,
                     percentile=asked.percentile * 100.0,
@@ -465,6 +477,11 @@ def _limits(size: ServingSize) -> tuple[str, ...]:
     return tuple(f"{name} {percent(value / total)}" for name, value in named if value > 0)
 
 
+def _output_tokens(service: Service) -> float:
+    """Return the mean tokens that a request generates; none where one pass over the input answers it."""
+    return service.outputs.mean if service.task is Task.GENERATE else 0.0
+
+
 def prefill_share(size: ServingSize) -> float:
     """Return the share of the accelerators' time that goes to inputs, of what they work."""
     if size.prefill is None:
@@ -474,20 +491,18 @@ def prefill_share(size: ServingSize) -> float:
 
 
 def _prices(
-    common: Mapping[str, Any], *, outputs: float, inputs: float, at_capacity: float, prefill_share: float
+    money: PlannedMoney, *, outputs: float, inputs: float, at_capacity: float, prefill_share: float
 ) -> TokenPrices:
     """Return what tokens cost where a month costs what it does: cash where it is rented, its share where owned."""
-    rented = common["run_usd"] is not None
-    usd = common["run_usd"] if rented else common["run_share_usd"]
-    low, high = (common["run_usd_low"], common["run_usd_high"]) if rented else (None, None)
 
     def each(dollars: float | None, tokens: float) -> float | None:
         return None if dollars is None or tokens <= 0 else usd_per_million_tokens(usd=dollars, tokens=tokens)
 
+    usd = money.run_cost_usd
     return TokenPrices(
         output=each(usd, outputs),
-        output_low=each(low, outputs),
-        output_high=each(high, outputs),
+        output_low=each(money.run_usd_low, outputs),
+        output_high=each(money.run_usd_high, outputs),
         blended=each(usd, inputs + outputs),
         output_at_capacity=each(usd, at_capacity),
         input_by_time=each(None if usd is None else usd * prefill_share, inputs),

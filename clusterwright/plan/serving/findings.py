@@ -65,17 +65,23 @@ def missed(blueprint: Blueprint, option: ServingOption, target: ResolvedTarget) 
     A goal that nothing can meet is `SRV012`; one that even the favourable end of the nearest layout's band misses is
     `SRV013` or `SRV014`; goals that this end meets are `SRV015`.
     """
+    performance = option.performance
     goals = blueprint.goals
     hardware = "system" if target.system else "instance"
     times = (
-        ("time_per_token", goals.time_per_token, option.time_per_token_bound_s, option.time_per_token_s),
-        ("first_token", goals.first_token, option.first_token_bound_s, option.first_token_s),
+        (
+            "time_per_token",
+            goals.time_per_token,
+            performance.time_per_token_bound_s,
+            performance.time_per_token_s,
+        ),
+        ("first_token", goals.first_token, performance.first_token_bound_s, performance.first_token_s),
     )
-    if option.outcome is Outcome.UNCERTAIN:
+    if performance.outcome is Outcome.UNCERTAIN:
         yield Finding(
             id="SRV015",
             path=("goals",),
-            message=f"{option.target}: {option.outlook}",
+            message=f"{option.target}: {performance.outlook}",
             help=f"load-test one replica and calibrate (clusterwright calibrate), choose a faster {hardware} or one "
             "that was measured, or loosen the goals",
         )
@@ -91,7 +97,7 @@ def missed(blueprint: Blueprint, option: ServingOption, target: ResolvedTarget) 
                 path=("goals", name),
                 message=(
                     f"{option.target}: a {spoken} of {_ms(goal)} is below the bound of {_ms(bound)}, in which "
-                    f"{option.layout.gpus} × {option.accelerator_name} {what}"
+                    f"{performance.layout.gpus} × {option.cluster.accelerator_name} {what}"
                 ),
                 help=f"set goals.{name} above {_ms(bound)}, choose fewer bits for the weights, or a faster {hardware}",
             )
@@ -165,13 +171,13 @@ def few_at_most(blueprint: Blueprint, options: Sequence[ServingOption]) -> Itera
     """Yield `SRV026` where an autoscaler may not have the replicas that the peak needs."""
     asked = blueprint.replicas.autoscaling
     for option in options:
-        if asked is not None and asked.most is not None and asked.most < option.replicas:
+        if asked is not None and asked.most is not None and asked.most < option.performance.replicas:
             yield Finding(
                 id="SRV026",
                 path=("replicas", "autoscaling", "most"),
-                message=f"{option.target}: the peak needs {option.replicas:,} replicas, and at most {asked.most:,} are "
-                "allowed",
-                help=f"raise most to {option.replicas:,}, or loosen the goals",
+                message=f"{option.target}: the peak needs {option.performance.replicas:,} replicas, and at most "
+                f"{asked.most:,} are allowed",
+                help=f"raise most to {option.performance.replicas:,}, or loosen the goals",
             )
 
 
@@ -190,19 +196,19 @@ def costly_confidence(options: Sequence[ServingOption], *, asked: bool) -> list[
     """
     found = []
     for option in options:
-        sure, even = option.sure_nodes, option.even_odds_nodes
-        if option.outcome is not Outcome.MET or even is None:
+        sure, even = option.performance.sure_nodes, option.performance.even_odds_nodes
+        if option.performance.outcome is not Outcome.MET or even is None:
             continue
-        confidence = percent(option.goal_confidence)
-        if asked and option.confidence > EVEN_ODDS and option.nodes >= COSTLY * even + 1:
+        confidence = percent(option.performance.goal_confidence)
+        if asked and option.performance.confidence > EVEN_ODDS and option.cluster.nodes >= COSTLY * even + 1:
             text = (
-                f"{confidence} confidence takes {option.nodes:,} nodes, even odds {even:,}: the difference is for the "
-                "band of the prediction, not for the load"
+                f"{confidence} confidence takes {option.cluster.nodes:,} nodes, even odds {even:,}: the difference is "
+                "for the band of the prediction, not for the load"
             )
             advice = "remove goals.confidence, or set it to 0.5, and load-test one replica"
-        elif not asked and option.confidence < option.goal_confidence:
+        elif not asked and option.performance.confidence < option.performance.goal_confidence:
             more = f"{confidence} would take {sure:,}" if sure else f"no layout reaches {confidence}"
-            text = f"sized at even odds with {option.nodes:,} nodes; {more}: the prediction is uncertain"
+            text = f"sized at even odds with {option.cluster.nodes:,} nodes; {more}: the prediction is uncertain"
             advice = "load-test one replica; goals.confidence asks for more"
         else:
             continue
@@ -226,8 +232,9 @@ def goals_at_the_edge(option: ServingOption, nodes: int) -> Finding:
     return Finding(
         id="SRV023",
         path=("goals",),
-        message=f"{option.target}: the goals leave a replica {option.in_flight:.1f} requests at once: "
-        f"{option.nodes:,} nodes, and {nodes:,} were first token and time per token {percent(LOOSER - 1.0)} longer",
+        message=f"{option.target}: the goals leave a replica {option.performance.in_flight:.1f} requests at once: "
+        f"{option.cluster.nodes:,} nodes, and {nodes:,} were first token and time per token "
+        f"{percent(LOOSER - 1.0)} longer",
         help="loosen the goals, raise traffic.prefix_cache_hit if more is shared, or choose faster hardware",
     )
 

@@ -75,20 +75,21 @@ def hosted_offers(
 
 def _own(options: Sequence[ServingOption]) -> ServingOption:
     """Return the option that costs least of those that meet the goals; of all where none does."""
-    meeting = [option for option in options if option.meets_goal] or list(options)
-    return min(meeting, key=lambda option: math.inf if option.run_cost_usd is None else option.run_cost_usd)
+    meeting = [option for option in options if option.performance.meets_goal] or list(options)
+    return min(meeting, key=lambda option: math.inf if option.money.run_cost_usd is None else option.money.run_cost_usd)
 
 
 def _traffic(service: Service, own: ServingOption) -> _Traffic:
-    minute = own.peak_requests_per_s * _MINUTE_S
-    answer = own.mean_first_token_s + service.outputs.mean * own.mean_time_per_token_s
+    performance = own.performance
+    minute = performance.peak_requests_per_s * _MINUTE_S
+    answer = performance.mean_first_token_s + service.outputs.mean * performance.mean_time_per_token_s
     return _Traffic(
-        inputs=own.input_tokens_per_month * (1.0 - service.prefix_share),
-        cached=own.input_tokens_per_month * service.prefix_share,
-        outputs=own.output_tokens_per_month,
+        inputs=performance.input_tokens_per_month * (1.0 - service.prefix_share),
+        cached=performance.input_tokens_per_month * service.prefix_share,
+        outputs=performance.output_tokens_per_month,
         requests_per_minute=minute,
         tokens_per_minute=minute * (service.inputs.mean + service.outputs.mean),
-        in_flight=own.peak_requests_per_s * answer,
+        in_flight=performance.peak_requests_per_s * answer,
     )
 
 
@@ -122,9 +123,9 @@ def _offer(
         batch_output_usd_per_million=hosted.batch_output_usd,
         blended_usd_per_million=blended,
         usd_per_month=usd,
-        tokens_per_day=tokens / own.calendar_days,
+        tokens_per_day=tokens / own.performance.calendar_days,
         own_target=own.target,
-        own_usd_per_month=own.run_cost_usd,
+        own_usd_per_month=own.money.run_cost_usd,
         own_wins_from_tokens_per_day=_own_wins_from(service, own, blended),
         context_tokens=hosted.context_tokens,
         most_input_tokens=hosted.input_tokens,
@@ -144,12 +145,13 @@ def _own_wins_from(service: Service, own: ServingOption, usd_per_million: float)
     n replicas carry this many tokens at the peak that the goals leave them; with the spare ones they take whole nodes,
     each at what a node of the option costs. The first n wins whose nodes cost less than the tokens that they can carry.
     """
-    if own.run_cost_usd is None:
+    performance, cluster = own.performance, own.cluster
+    if own.money.run_cost_usd is None:
         return None
-    usd_per_node_day = own.run_cost_usd / own.nodes / own.calendar_days
+    usd_per_node_day = own.money.run_cost_usd / cluster.nodes / performance.calendar_days
     tokens = service.inputs.mean + service.outputs.mean
-    over_mean = own.peak_requests_per_s / own.mean_requests_per_s
-    each = own.capacity_requests_per_s * tokens * SECONDS_PER_DAY / over_mean
+    over_mean = performance.peak_requests_per_s / performance.mean_requests_per_s
+    each = performance.capacity_requests_per_s * tokens * SECONDS_PER_DAY / over_mean
     replicas = 1
     while replicas <= _MOST_REPLICAS:
         nodes = _nodes(service, own, replicas)
@@ -165,11 +167,11 @@ def _own_wins_from(service: Service, own: ServingOption, usd_per_million: float)
 
 def _nodes(service: Service, own: ServingOption, replicas: int) -> int:
     """Return the nodes of replicas like an option's, with the spare ones and as many prefill workers as they need."""
-    pools = [(own.layout, replicas + service.spare(replicas))]
-    if own.prefill_pool is not None:
-        workers = math.ceil(replicas * own.prefill_pool.workers / own.replicas)
-        pools.append((own.prefill_pool.layout, workers + own.prefill_pool.spare))
-    return nodes_of_all(pools, own.gpus_per_node)
+    pools = [(own.performance.layout, replicas + service.spare(replicas))]
+    if own.performance.prefill_pool is not None:
+        workers = math.ceil(replicas * own.performance.prefill_pool.workers / own.performance.replicas)
+        pools.append((own.performance.prefill_pool.layout, workers + own.performance.prefill_pool.spare))
+    return nodes_of_all(pools, own.cluster.gpus_per_node)
 
 
 def _broken(

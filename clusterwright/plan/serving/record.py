@@ -5,10 +5,12 @@ from enum import StrEnum
 from typing import ClassVar
 
 from clusterwright.plan.record import (
+    Figure,
     GoalSummary,
     Option,
-    OtherOption,
     Plan,
+    PlannedMoney,
+    PlannedPerformance,
     WorkloadSummary,
     WorkUnit,
     option_of_kind,
@@ -47,7 +49,7 @@ class ServingPoint(SizedPoint):
     """A number of nodes with the replicas on them, as `sizing.serving` found them, and the mean load of today.
 
     Attributes:
-        sure_nodes, even_odds_nodes: as in `ServingOption`.
+        sure_nodes, even_odds_nodes: as in `ServingPerformance`.
     """
 
     size: ServingSize
@@ -166,17 +168,15 @@ class ServiceDay:
     """A day of today's traffic on the replicas that the plan keeps.
 
     Attributes:
-        hourly_requests_per_s: mean of each hour, from midnight.
+        hourly_requests_per_s: mean of each hour, from midnight, requests/s.
         least_replicas, most_replicas: bounds of an autoscaler, without the spare ones: what the quietest minute needs,
             and the replicas of the peak at the end of the horizon.
-        start_lag_s: in which one more replica reads its weights; a node that is rented for it and the warm-up come on
-            top.
-        kept_hours: of replicas in a day, all of them always on; worked_hours: that the requests need; following_hours:
-            that an autoscaler within the bounds would keep, the spare ones always.
-        late_share: of the requests, that come while such a start lasts and find fewer replicas than they need;
-            cold_share: that find none.
-        kept_usd, worked_usd, following_usd: of a month with these hours; None where the cost is unknown, or where nodes
-            that are let go are paid all the same.
+        start_lag_s: time in which one more replica reads its weights, s; a node that is rented for it and the warm-up
+            come on top.
+        kept_hours: hours of replicas in a day, all of them always on; worked_hours: hours that the requests need;
+            following_hours: hours that an autoscaler within the bounds would keep, the spare ones always.
+        late_share: share of the requests, 0 to 1, that come while such a start lasts and find fewer replicas than they
+            need; cold_share: share of them that find none.
     """
 
     hourly_requests_per_s: tuple[float, ...]
@@ -188,45 +188,55 @@ class ServiceDay:
     following_hours: float
     late_share: float
     cold_share: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplicaHoursCost:
+    """Cost of a month with the replica hours of `ServiceDay`, USD.
+
+    Attributes:
+        kept_usd, worked_usd, following_usd: with the hours that are kept, that the requests need, and that an
+            autoscaler would keep; None where the cost is unknown, or where nodes that are let go are paid all the same.
+    """
+
     kept_usd: float | None
     worked_usd: float | None
     following_usd: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ServingOption(Option):
-    """One target that serves, sized, billed and costed.
+class ServingPerformance(PlannedPerformance):
+    """Results of sizing a cluster that serves.
 
     Attributes:
-        outcome: whether the goals are met; confidence: with which the replicas are sized, 0 to 1.
-        probability: that the goals are met at the peak, by the bands of times and throughput; `docs/howto/serving.md`.
-        goal_confidence: of the goals; sure_nodes: that it takes; even_odds_nodes: that a confidence of 0.5 takes; None
-            where no size meets the goals so.
-        layout: of a replica; replicas: that the peak needs; spare_replicas: beside them; idle_gpus: of the nodes that
-            no replica takes; prefill_pool: workers that compute inputs alone, None where replicas do both.
-        cached_share, host_share: of the input, found in the memory of accelerators and of hosts.
-        peak_requests_per_s, mean_requests_per_s: of all replicas; capacity_requests_per_s: of one, within the goals
-            with their confidence; limit_requests_per_s: of all, asked while answers take as long as they do then.
-        in_flight: requests of one replica at the peak; most_in_flight: that its memory holds.
-        first_token_s, time_per_token_s: at the percentile of the goals and the peak, with their bands;
-            mean_first_token_s, mean_time_per_token_s: of all requests then.
-        first_token_bound_s, time_per_token_bound_s: what no software on this layout can be faster than.
-        output_tokens_per_s: of all replicas at the peak; per_user: of one answer.
-        output_tokens_per_month, input_tokens_per_month: at the mean traffic.
-        replica_memory: of one accelerator; decode_step: of one replica at the peak; prefill_s: of a request of mean
-            length; prefill_share: of the accelerators' time, that goes to inputs.
-        gpu_power_w: of one accelerator at the peak.
+        outcome: whether the goals are met; confidence: probability with which the replicas are sized, 0 to 1.
+        probability: probability that the goals are met at the peak, by the bands of times and throughput, 0 to 1;
+            `docs/howto/serving.md`.
+        goal_confidence: confidence of the goals, 0 to 1; sure_nodes: nodes that it takes; even_odds_nodes: nodes that a
+            confidence of 0.5 takes; None where no size meets the goals so.
+        layout: accelerators of a replica; replicas: count that the peak needs; spare_replicas: count beside them;
+            idle_gpus: accelerators of the nodes that no replica takes; prefill_pool: workers that compute inputs alone,
+            None where replicas do both.
+        cached_share, host_share: shares of the input found in the memory of accelerators and of hosts, 0 to 1.
+        peak_requests_per_s, mean_requests_per_s: traffic of all replicas, requests/s; capacity_requests_per_s: traffic
+            that one replica carries within the goals with their confidence; limit_requests_per_s: traffic of all while
+            answers take as long as they do then.
+        in_flight: requests of one replica at the peak; most_in_flight: requests that its memory holds.
+        first_token_s, time_per_token_s: times at the percentile of the goals and the peak, s, with their bands;
+            mean_first_token_s, mean_time_per_token_s: means of all requests then, s.
+        first_token_bound_s, time_per_token_bound_s: least times of any software on this layout, s.
+        output_tokens_per_s: throughput of all replicas at the peak, tokens/s; output_tokens_per_s_per_user: speed of
+            one answer, tokens/s.
+        output_tokens_per_month, input_tokens_per_month: tokens of a month of the mean traffic.
+        replica_memory: memory of one accelerator by term, bytes; decode_step: time of a step of one replica at the
+            peak by part, s; prefill_s: prefill of a request of mean length, s; prefill_share: share of the
+            accelerators' time that goes to inputs, 0 to 1.
+        gpu_power_w: draw of one accelerator at the peak, W.
         level: how much of model and accelerator measurements show; level_text: the same in a sentence.
-        usd_per_million_tokens: what tokens cost; day: a day of its replicas.
+        day: a day of its replicas.
         rate_front: layouts and loads on this hardware that no other beats in tokens per second of an accelerator and of
             a user, the fastest for the user first.
     """
-
-    own_figures: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("replicas", ""), ("spare_replicas", ""), ("replica_gpus", ""), ("first_token_ms", "ms"),
-        ("ms_per_token", "ms"), ("output_tokens_per_s_at_peak", "tokens/s"), ("probability", "share"),
-        ("usd_per_million_output_tokens", "USD"), ("usd_per_million_tokens_in_and_out", "USD"),
-    )  # fmt: skip
 
     outcome: Outcome
     confidence: float
@@ -261,42 +271,11 @@ class ServingOption(Option):
     gpu_power_w: float
     level: str
     level_text: str
-    usd_per_million_tokens: TokenPrices
     day: ServiceDay
     cached_share: float = 0.0
     host_share: float = 0.0
     prefill_pool: PrefillPool | None = None
     rate_front: tuple[RatePoint, ...] = ()
-
-    @property
-    def replica_gpus(self) -> int:
-        """Accelerators of a replica."""
-        return self.layout.gpus
-
-    @property
-    def first_token_ms(self) -> float:
-        """Time to the first token at the percentile of the goals, milliseconds."""
-        return self.first_token_s.value * 1e3
-
-    @property
-    def ms_per_token(self) -> float:
-        """Time per token at the percentile of the goals, milliseconds."""
-        return self.time_per_token_s.value * 1e3
-
-    @property
-    def output_tokens_per_s_at_peak(self) -> float:
-        """Output tokens per second of all replicas at the peak."""
-        return self.output_tokens_per_s.value
-
-    @property
-    def usd_per_million_output_tokens(self) -> float | None:
-        """All cost on a million output tokens of the mean traffic; None where it is unknown."""
-        return self.usd_per_million_tokens.output
-
-    @property
-    def usd_per_million_tokens_in_and_out(self) -> float | None:
-        """All cost on a million tokens of input and output; None where it is unknown."""
-        return self.usd_per_million_tokens.blended
 
     @property
     def tokens_per_s_per_gpu(self) -> float:
@@ -314,18 +293,6 @@ class ServingOption(Option):
         """Output tokens per second at the peak, of a watt of the accelerators, or slices, that serve."""
         prefills = self.prefill_pool.layout.gpus * self.prefill_pool.workers if self.prefill_pool else 0
         return self.output_tokens_per_s.value / ((self.replicas * self.layout.gpus + prefills) * self.gpu_power_w)
-
-    @property
-    def key_figures(self) -> tuple[tuple[str, str], ...]:
-        """First token and time per token at the goals' percentile, and what a million output tokens costs."""
-        price = self.usd_per_million_tokens.output
-        token = self.time_per_token_s.value
-        return (
-            ("first token", f"{self.first_token_s.value:.2f} s"),
-            *((("per token", f"{token * 1e3:.0f} ms"),) if token else ()),
-            *((("$/M out", f"{price:.2f}"),) if price is not None else ()),
-            ("goals met", probability_text(self.probability)),
-        )
 
     @property
     def uncertain(self) -> bool:
@@ -348,10 +315,52 @@ class ServingOption(Option):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ServingOtherOption(OtherOption):
-    """Another capacity or commitment of a cloud, sized for serving."""
+class ServingMoney(PlannedMoney):
+    """Cost of a cluster that serves.
 
-    option: ServingOption | None
+    Attributes:
+        usd_per_million_tokens: cost of a million tokens, USD.
+        replica_hours: cost of a month by the replica hours that are kept.
+    """
+
+    usd_per_million_tokens: TokenPrices
+    replica_hours: ReplicaHoursCost
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServingOption(Option):
+    """One target that serves, sized, billed and costed."""
+
+    performance: ServingPerformance
+    money: ServingMoney
+
+    @property
+    def own_figures(self) -> tuple[Figure, ...]:
+        """Replicas, times and throughput at the peak, probability that the goals are met, prices of tokens."""
+        served, price = self.performance, self.money.usd_per_million_tokens
+        return (
+            Figure(name="replicas", unit="", value=served.replicas),
+            Figure(name="spare_replicas", unit="", value=served.spare_replicas),
+            Figure(name="replica_gpus", unit="", value=served.layout.gpus),
+            Figure(name="first_token_ms", unit="ms", value=served.first_token_s.value * 1e3),
+            Figure(name="ms_per_token", unit="ms", value=served.time_per_token_s.value * 1e3),
+            Figure(name="output_tokens_per_s_at_peak", unit="tokens/s", value=served.output_tokens_per_s.value),
+            Figure(name="probability", unit="share", value=served.probability),
+            Figure(name="usd_per_million_output_tokens", unit="USD", value=price.output),
+            Figure(name="usd_per_million_tokens_in_and_out", unit="USD", value=price.blended),
+        )
+
+    @property
+    def key_figures(self) -> tuple[tuple[str, str], ...]:
+        """First token and time per token at the goals' percentile, and what a million output tokens costs."""
+        served, price = self.performance, self.money.usd_per_million_tokens.output
+        token = served.time_per_token_s.value
+        return (
+            ("first token", f"{served.first_token_s.value:.2f} s"),
+            *((("per token", f"{token * 1e3:.0f} ms"),) if token else ()),
+            *((("$/M out", f"{price:.2f}"),) if price is not None else ()),
+            ("goals met", probability_text(served.probability)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -435,7 +444,7 @@ class ServingPlan(Plan):
     workload: ServingWorkload
     goals: ServingGoals
     options: tuple[ServingOption, ...]
-    other_options: tuple[ServingOtherOption, ...] = ()
+    other_options: tuple[ServingOption, ...] = ()
     hosted: tuple[HostedOffer, ...] = ()
     managed: tuple[ManagedOffer, ...] = ()
 

@@ -86,29 +86,37 @@ def simulated(
     for option in service_plan.options:
         for entry in resolved.targets:
             hardware = (entry.instance or entry.system or entry.node).id
-            if entry.target == option.target and option.instance in (hardware, entry.node.id):
+            if entry.target == option.target and option.cluster.instance in (hardware, entry.node.id):
                 found.append(_option(service, option, entry.node, asked))
                 break
     return tuple(found)
 
 
 def _option(service: Service, option: ServingOption, node: NodeType, requests: _Requested) -> SimulatedOption:
+    performance = option.performance
     # Of what earlier turns had, memory still holds a part.
     if service.sessions is not None:
-        service = replace(service, prefix_share=option.cached_share + option.host_share)
-    mix, rate = request_mix(service), option.peak_requests_per_s
+        service = replace(service, prefix_share=performance.cached_share + performance.host_share)
+    mix, rate = request_mix(service), performance.peak_requests_per_s
     # Long enough for the last to meet a fleet as full as it gets.
-    lasting = option.mean_first_token_s + service.outputs.mean * option.mean_time_per_token_s
+    lasting = performance.mean_first_token_s + service.outputs.mean * performance.mean_time_per_token_s
     count = int(min(max(requests.least, _LIFETIMES * lasting * rate), _MOST_REQUESTS))
     if requests.traced is None:
         arrivals = poisson(mix, count=count, requests_per_s=rate, seed=_SEED)
     else:
         arrivals = replayed(requests.traced, count=count, requests_per_s=rate)
     longest = int((arrivals.input_tokens + arrivals.output_tokens).max()) + 2
-    pool = option.prefill_pool
-    own, table = _worker(service, node, option.layout, longest=longest, in_flight=option.in_flight, apart=bool(pool))
+    pool = performance.prefill_pool
+    own, table = _worker(
+        service,
+        node,
+        performance.layout,
+        longest=longest,
+        in_flight=performance.in_flight,
+        apart=bool(pool),
+    )
     if pool is None:
-        seen = simulate(table, arrivals, workers=option.replicas, router=Router.LEAST_LOADED)
+        seen = simulate(table, arrivals, workers=performance.replicas, router=Router.LEAST_LOADED)
         first_of = own
     else:
         first_of, before = _worker(service, node, pool.layout, longest=longest, in_flight=1.0, apart=True)
@@ -117,14 +125,14 @@ def _option(service: Service, option: ServingOption, node: NodeType, requests: _
             table,
             arrivals,
             prefill_workers=pool.workers,
-            decode_workers=option.replicas,
+            decode_workers=performance.replicas,
             transfer_s_per_token=pool.handing_s / service.inputs.mean,
         )
     seen = seen.steady()
     first = seen.first_token_s * first_of.first_scale / first_of.token_scale
     return SimulatedOption(
         target=option.target,
-        replicas=option.replicas,
+        replicas=performance.replicas,
         prefill_workers=pool.workers if pool else 0,
         traced=requests.traced is not None,
         requests=len(seen.arrival_s),

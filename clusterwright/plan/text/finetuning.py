@@ -17,9 +17,10 @@ _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 def layout_text(option: FinetuningOption) -> str:
     """Return how the run lies on accelerators."""
-    layout = option.layout
-    idle = f" ({option.idle_gpus} idle, paid for)" if option.idle_gpus else ""
-    parts = [f"{layout.gpus:,} × {option.accelerator_name}{idle}"]
+    performance = option.performance
+    layout = performance.layout
+    idle = f" ({performance.idle_gpus} idle, paid for)" if performance.idle_gpus else ""
+    parts = [f"{layout.gpus:,} × {option.cluster.accelerator_name}{idle}"]
     if layout.tensor > 1:
         parts.append(f"TP {layout.tensor}")
     if layout.data > 1:
@@ -32,25 +33,29 @@ def layout_text(option: FinetuningOption) -> str:
 
 def fit_text(option: FinetuningOption) -> str:
     """Return the memory of an accelerator with its band, and how likely it fits."""
-    held = option.memory_bytes
+    performance = option.performance
+    held = performance.memory_bytes
     return (
         f"{held.value / 1e9:.1f} GB ({held.low / 1e9:.1f} to {held.high / 1e9:.1f}) of "
-        f"{option.hbm_bytes_per_gpu / 1e9:.1f} GB: fits with {probability_text(option.fit_probability)} probability"
+        f"{option.cluster.hbm_bytes_per_gpu / 1e9:.1f} GB: "
+        f"fits with {probability_text(performance.fit_probability)} probability"
     )
 
 
 def rate_text(option: FinetuningOption) -> str:
     """Return tokens per second with their band, and of one accelerator."""
-    rate = option.tokens_per_s
+    performance = option.performance
+    rate = performance.tokens_per_s
     return (
-        f"{rate.value:,.0f} tokens/s ({rate.low:,.0f} to {rate.high:,.0f}), {option.tokens_per_s_per_gpu:,.0f} an "
+        f"{rate.value:,.0f} tokens/s ({rate.low:,.0f} to {rate.high:,.0f}), {performance.tokens_per_s_per_gpu:,.0f} an "
         "accelerator"
     )
 
 
 def step_text(option: FinetuningOption) -> str:
     """Return the updates of a run and how long one takes."""
-    return f"{option.steps:,} updates of {option.step_s:.3g} s, {duration_text(option.train_s.value)}"
+    performance = option.performance
+    return f"{performance.steps:,} updates of {performance.step_s:.3g} s, {duration_text(performance.train_s.value)}"
 
 
 def duration_text(seconds: float) -> str:
@@ -64,25 +69,26 @@ def duration_text(seconds: float) -> str:
 
 def left_text(plan: FinetuningPlan, option: FinetuningOption) -> str:
     """Return what is trained, and the bytes that a run leaves."""
+    performance = option.performance
     trained, every = plan.workload.trained_parameters, plan.workload.parameters
     if plan.workload.method == "full":
         return (
-            f"trains all {count_text(every)} weights: a run leaves {bytes_text(option.result_bytes)}, a checkpoint "
-            f"takes {bytes_text(option.failures.checkpoint_bytes)}"
+            f"trains all {count_text(every)} weights: a run leaves {bytes_text(performance.result_bytes)}, a "
+            f"checkpoint takes {bytes_text(performance.failures.checkpoint_bytes)}"
         )
     return (
         f"trains {count_text(trained)} weights ({percent(trained / every, digits=2)}): a run leaves "
-        f"{bytes_text(option.result_bytes)} ({bytes_text(option.merged_bytes)} merged), a checkpoint takes "
-        f"{bytes_text(option.failures.checkpoint_bytes)}"
+        f"{bytes_text(performance.result_bytes)} ({bytes_text(performance.merged_bytes)} merged), a checkpoint takes "
+        f"{bytes_text(performance.failures.checkpoint_bytes)}"
     )
 
 
 def month_text(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> str:
     """Return what a month of runs costs; empty where that is unknown."""
-    if option.month_usd is None:
+    if option.money.month_usd is None:
         return ""
-    runs = option.runs_in_horizon / plan.economics.horizon_months
-    return f"{amount_text(runs, plan.workload.unit)} a month: {money.text(option.month_usd)} a month"
+    runs = option.money.runs_in_horizon / plan.economics.horizon_months
+    return f"{amount_text(runs, plan.workload.unit)} a month: {money.text(option.money.month_usd)} a month"
 
 
 def count_text(number: float) -> str:

@@ -59,9 +59,24 @@ def hosted_notes(plan: ServingPlan) -> tuple[str, ...]:
 
 
 def _own(option: ServingOption, money: MoneyFormat) -> tuple[str, ...]:
-    met = f"{probability_text(option.probability)} probable" if option.meets_goal else "misses the goals"
-    per_million = per_million_text(option.usd_per_million_tokens.blended, money)
-    return (term_text(option.target), "own", per_million, "", "", "", money.text(option.run_cost_usd), "", met, "")
+    met = (
+        f"{probability_text(option.performance.probability)} probable"
+        if option.performance.meets_goal
+        else "misses the goals"
+    )
+    per_million = per_million_text(option.money.usd_per_million_tokens.blended, money)
+    return (
+        term_text(option.target),
+        "own",
+        per_million,
+        "",
+        "",
+        "",
+        money.text(option.money.run_cost_usd),
+        "",
+        met,
+        "",
+    )
 
 
 def _managed(offer: ManagedOffer, money: MoneyFormat) -> tuple[str, ...]:

@@ -4,27 +4,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from clusterwright.plan.currency import Currency
+
 _MILLION = 1e6
 #: Significant digits of what is estimated, and amounts below which they are written with cents.
 _DIGITS = 3
 _WITH_CENTS = 100.0
 #: Signs that belong to one currency alone stand for its code.
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Currency:
-    """What money is shown in: its code, USD for one unit of it, the day of that rate, and who says so."""
-
-    code: str
-    usd: float
-    day: str
-    source: str
-
-    @property
-    def text(self) -> str:
-        """The rate in words."""
-        return f"1 {self.code} = {self.usd:g} USD on {self.day} ({self.source})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -36,12 +36,16 @@ def paper_title(plan: Plan) -> str:
 
 def cash_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return the cash that one run takes; a dash where there is only a share of what the horizon takes."""
-    return NONE if way.run_usd is None and way.run_share_usd is not None else money.text(way.run_usd)
+    return NONE if way.money.run_usd is None and way.money.run_share_usd is not None else money.text(way.money.run_usd)
 
 
 def cash_band_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return the same with its band."""
-    return cash_text(way, money) if way.run_usd is None else money.band(way.run_usd, way.run_usd_low, way.run_usd_high)
+    return (
+        cash_text(way, money)
+        if way.money.run_usd is None
+        else money.band(way.money.run_usd, way.money.run_usd_low, way.money.run_usd_high)
+    )
 
 
 def span_text(usd: float | None, low: float | None, high: float | None, money: MoneyFormat) -> str:
@@ -56,12 +60,12 @@ def span_text(usd: float | None, low: float | None, high: float | None, money: M
 
 def share_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return the share of the horizon's cost that one run takes; a dash where a run is paid in cash."""
-    return NONE if way.run_share_usd is None else money.text(way.run_share_usd)
+    return NONE if way.money.run_share_usd is None else money.text(way.money.run_share_usd)
 
 
 def purchase_text(way: Alternative | Option, money: MoneyFormat) -> str:
     """Return what is bought at the start; a dash where nothing is."""
-    return NONE if way.capex_usd == 0 else money.text(way.capex_usd)
+    return NONE if way.money.capex_usd == 0 else money.text(way.money.capex_usd)
 
 
 def answers_text(plan: Plan, key: str) -> str:
@@ -72,9 +76,10 @@ def answers_text(plan: Plan, key: str) -> str:
 
 def days_of(way: Alternative) -> str:
     """Return the days of a run with their band, where it is known."""
-    if way.calendar_days_low is None or way.calendar_days_high is None:
-        return f"{way.calendar_days:.1f}"
-    return f"{way.calendar_days:.1f} ({way.calendar_days_low:.1f}–{way.calendar_days_high:.1f})"
+    performance = way.performance
+    if performance.calendar_days_low is None or performance.calendar_days_high is None:
+        return f"{performance.calendar_days:.1f}"
+    return f"{performance.calendar_days:.1f} ({performance.calendar_days_low:.1f}–{performance.calendar_days_high:.1f})"
 
 
 def days_shown(plan: Plan, text: str) -> tuple[str, ...]:
@@ -84,17 +89,27 @@ def days_shown(plan: Plan, text: str) -> tuple[str, ...]:
 
 def time_column(ways: Sequence[Alternative]) -> str:
     """Return the unit that a table has the times of its ways in: hours where every run takes less than two days."""
-    longest = (way.calendar_days if way.calendar_days_high is None else way.calendar_days_high for way in ways)
+    longest = (
+        way.performance.calendar_days
+        if way.performance.calendar_days_high is None
+        else way.performance.calendar_days_high
+        for way in ways
+    )
     return "hours" if all(days < SHORT_DAYS for days in longest) else "days"
 
 
 def time_of(way: Alternative, unit: str) -> str:
     """Return the time of a run with its band, in the unit of its column."""
+    performance = way.performance
     if unit == "days":
         return days_of(way)
     hours = [
         f"{days * _HOURS_A_DAY:.1f}"
-        for days in (way.calendar_days, way.calendar_days_low, way.calendar_days_high)
+        for days in (
+            performance.calendar_days,
+            performance.calendar_days_low,
+            performance.calendar_days_high,
+        )
         if days is not None
     ]
     return hours[0] if len(hours) == 1 else f"{hours[0]} ({'–'.join(hours[1:])})"
@@ -113,9 +128,13 @@ def main_ways(plan: Plan) -> tuple[Alternative, ...]:
         way
         for way in plan.ranked
         if way.key in answers
-        or (plan.planned(way.key) is not None and ":" not in way.key and (way.run_usd is not None or way.owned))
+        or (plan.planned(way.key) is not None and ":" not in way.key and (way.money.run_usd is not None or way.owned))
     ]
-    return tuple(sorted(shown, key=lambda way: (way.run_usd is None, way.run_usd or way.npv_usd or 0.0, way.key)))
+    return tuple(
+        sorted(
+            shown, key=lambda way: (way.money.run_usd is None, way.money.run_usd or way.money.npv_usd or 0.0, way.key)
+        )
+    )
 
 
 def paper_ways(plan: Plan) -> tuple[Alternative, ...]:
@@ -126,8 +145,8 @@ def paper_ways(plan: Plan) -> tuple[Alternative, ...]:
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
 
     def cheaper(way: Alternative) -> bool:
-        return _undercuts(way.run_usd, None if alone is None else alone.run_usd) or _undercuts(
-            way.npv_usd, None if kept is None else kept.npv_usd
+        return _undercuts(way.money.run_usd, None if alone is None else alone.money.run_usd) or _undercuts(
+            way.money.npv_usd, None if kept is None else kept.money.npv_usd
         )
 
     return tuple(
@@ -157,7 +176,7 @@ def reason_lines(ways: Sequence[Alternative], money: MoneyFormat) -> list[str]:
     """Return why ways are not ranked, each reason once, with their names and what a run would take."""
     by_reason: dict[str, list[str]] = {}
     for way in ways:
-        usd = way.npv_usd if way.run_usd is None else way.run_usd
-        what = "" if usd is None else f" {money.text(usd)}{' NPV' if way.run_usd is None else ''}"
+        usd = way.money.npv_usd if way.money.run_usd is None else way.money.run_usd
+        what = "" if usd is None else f" {money.text(usd)}{' NPV' if way.money.run_usd is None else ''}"
         by_reason.setdefault(way.reason, []).append(f"{term_text(way.key)}{what}")
     return [f"{'; '.join(names)}: {reason}" for reason, names in by_reason.items()]

@@ -57,7 +57,7 @@ def _confidence_text(plan: ServingPlan) -> str:
     unsure = [
         NAME_OF_TARGET[option.target]
         for option in plan.options
-        if option.meets_goal and option.confidence < plan.goals.confidence
+        if option.performance.meets_goal and option.performance.confidence < plan.goals.confidence
     ]
     if plan.goals.confidence_is_set or not unsure:
         return sure
@@ -68,16 +68,19 @@ def _confidence_text(plan: ServingPlan) -> str:
 
 def replicas_text(option: ServingOption) -> str:
     """Return the replicas of a cluster with accelerators and layout of each, and workers that prefill for them."""
-    name = option.accelerator_name
-    spare = f" and {option.spare_replicas} spare" if option.spare_replicas else ""
-    count = "1 replica" if option.replicas == 1 else f"{option.replicas:,} replicas"
-    idle = f", {option.idle_gpus} idle" if option.idle_gpus else ""
-    each = f"each {option.layout.gpus} × {name} ({replica_text(option.layout)})"
-    if option.layout.slice:
-        each = f"each a part of {name} ({replica_text(option.layout)})"
-    before = option.prefill_pool
+    performance = option.performance
+    name = option.cluster.accelerator_name
+    spare = f" and {performance.spare_replicas} spare" if performance.spare_replicas else ""
+    count = "1 replica" if performance.replicas == 1 else f"{performance.replicas:,} replicas"
+    idle = f", {performance.idle_gpus} idle" if performance.idle_gpus else ""
+    each = f"each {performance.layout.gpus} × {name} ({replica_text(performance.layout)})"
+    if performance.layout.slice:
+        each = f"each a part of {name} ({replica_text(performance.layout)})"
+    before = performance.prefill_pool
     if before is not None:
-        count = "1 worker that decodes" if option.replicas == 1 else f"{option.replicas:,} workers that decode"
+        count = (
+            "1 worker that decodes" if performance.replicas == 1 else f"{performance.replicas:,} workers that decode"
+        )
         apart = f"{before.workers:,} that prefill" + (f" and {before.spare} spare" if before.spare else "")
         each += f"; {apart}, each {before.layout.gpus} × {name} ({replica_text(before.layout)})"
     return f"{count}{spare}, {each}{idle}"
@@ -85,34 +88,38 @@ def replicas_text(option: ServingOption) -> str:
 
 def latencies_text(plan: ServingPlan, option: ServingOption) -> str:
     """Return the latencies at the percentile of the goals with their bands; of one pass, the time to its answer."""
+    performance = option.performance
     at = f"P{plan.goals.percentile:g}"
     if not plan.workload.generates:
-        return f"answer {at} {banded_text(option.first_token_s)}"
+        return f"answer {at} {banded_text(performance.first_token_s)}"
     return (
-        f"first token {at} {banded_text(option.first_token_s)}, per token {at} {banded_text(option.time_per_token_s)}, "
-        f"{option.output_tokens_per_s_per_user:,.0f} tokens/s a user"
+        f"first token {at} {banded_text(performance.first_token_s)}, "
+        f"per token {at} {banded_text(performance.time_per_token_s)}, "
+        f"{performance.output_tokens_per_s_per_user:,.0f} tokens/s a user"
     )
 
 
 def reuse_text(option: ServingOption) -> str:
     """Return how much of the inputs earlier turns have left in memory; empty where chats are not counted."""
-    host = f", {percent(option.host_share)} in the memory of the hosts" if option.host_share else ""
-    return f"of the inputs {percent(option.cached_share)} are found in the accelerators' memory{host}"
+    performance = option.performance
+    host = f", {percent(performance.host_share)} in the memory of the hosts" if performance.host_share else ""
+    return f"of the inputs {percent(performance.cached_share)} are found in the accelerators' memory{host}"
 
 
 def made_text(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> str:
     """Return what is made at the peak, of an accelerator, a watt and a dollar, and what a million tokens costs."""
-    price = option.usd_per_million_tokens
+    performance = option.performance
+    price = option.money.usd_per_million_tokens
     if not plan.workload.generates:
-        text = f"{option.peak_requests_per_s:,.4g} requests/s at the peak"
+        text = f"{performance.peak_requests_per_s:,.4g} requests/s at the peak"
         return f"{text}; " + (
             "what a million tokens costs is unknown"
             if price.blended is None
             else f"{money.text(price.blended)} per million tokens of input at the mean traffic"
         )
     text = (
-        f"{option.output_tokens_per_s.value:,.0f} output tokens/s at the peak, {option.tokens_per_s_per_gpu:,.0f} of "
-        f"an accelerator, {option.tokens_per_joule:.2g} of its watt"
+        f"{performance.output_tokens_per_s.value:,.0f} output tokens/s at the peak, "
+        f"{performance.tokens_per_s_per_gpu:,.0f} of an accelerator, {performance.tokens_per_joule:.2g} of its watt"
     )
     if price.output is None or price.blended is None or price.output_at_capacity is None:
         return f"{text}; what a million costs is unknown"
@@ -131,14 +138,15 @@ def made_text(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> s
 
 def day_text(option: ServingOption, money: MoneyFormat) -> str:
     """Return what a day of today's traffic keeps and needs of replicas, and what an autoscaler would."""
-    day = option.day
-    spare = f" and {option.spare_replicas} spare" if option.spare_replicas else ""
+    performance = option.performance
+    day, cost = performance.day, option.money.replica_hours
+    spare = f" and {performance.spare_replicas} spare" if performance.spare_replicas else ""
     kept, worked, following = (
         "" if usd is None else f" ({money.text(usd)} a month)"
-        for usd in (day.kept_usd, day.worked_usd, day.following_usd)
+        for usd in (cost.kept_usd, cost.worked_usd, cost.following_usd)
     )
-    weights = option.replica_memory.weights * option.layout.gpus
-    hours = "replica-hours" if option.prefill_pool is None else "hours of workers that decode"
+    weights = performance.replica_memory.weights * performance.layout.gpus
+    hours = "replica-hours" if performance.prefill_pool is None else "hours of workers that decode"
     replica_hours = (
         f"a day of today's traffic: {day.kept_hours:,.0f} {hours} kept{kept}, {day.worked_hours:,.0f} worked{worked}"
     )
@@ -154,7 +162,11 @@ def day_text(option: ServingOption, money: MoneyFormat) -> str:
 
 def certainty_text(option: ServingOption) -> str:
     """Return how probably a cluster meets the goals, and what is uncertain about it."""
-    return option.outlook or f"{probability_text(option.probability)} probable that the goals are met at the peak"
+    performance = option.performance
+    return (
+        performance.outlook
+        or f"{probability_text(performance.probability)} probable that the goals are met at the peak"
+    )
 
 
 def per_million_text(usd_per_million: float | None, money: MoneyFormat) -> str:

@@ -1,8 +1,9 @@
 """The plan's numbers as words, the same wherever they are shown."""
 
 from clusterwright import units
-from clusterwright.plan.record import Alternative, Option, Plan, TrainingOption, TrainingPlan, WorkUnit
+from clusterwright.plan.record import Alternative, Option, Plan, WorkUnit
 from clusterwright.plan.text.money import MoneyFormat
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.units import counted
@@ -27,7 +28,9 @@ _SHORT_DAYS = 2.0
 def band_text(plan: Plan) -> str:
     """Return what the bands of the totals contain, for the one place of an output that says so."""
     last = f"P{plan.goals.confidence * 100:.0f}"
-    lasts = any(option.calendar_days_low != option.calendar_days_high for option in plan.options)
+    lasts = any(
+        option.performance.calendar_days_low != option.performance.calendar_days_high for option in plan.options
+    )
     days = f"{plan.workload.unit.each} of P10 to {last} days with " if lasts else ""
     return (
         f"bands of money: {days}every assumed price and value at its cheap or dear end; documented prices do not move, "
@@ -146,17 +149,18 @@ def hardware_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
 
     A target that leaves no choice has no line.
     """
-    return tuple(_hardware_line(option, money) for option in plan.options if option.considered)
+    return tuple(_hardware_line(option, money) for option in plan.options if option.design.considered)
 
 
 def _hardware_line(option: Option, money: MoneyFormat) -> str:
-    chosen, *others = option.considered
+    design = option.design
+    chosen, *others = design.considered
     priced = [entry for entry in others if entry.usd is not None and entry.meets_goal]
     closest = ", ".join(f"{entry.name} {money.text(entry.usd)}" for entry in priced[:_CLOSEST])
     rest = len(others) - len(priced)
     bought = f"{chosen.name} at {money.text(chosen.usd)}"
     parts = [
-        f"{NAME_OF_TARGET[option.target]}: {bought} of {len(option.considered)} allowed",
+        f"{NAME_OF_TARGET[option.target]}: {bought} of {len(design.considered)} allowed",
         *([f"next {closest}"] if closest else []),
         *([f"{rest} without a price, a fact or enough speed"] if rest else []),
         f"explain hardware --on {option.target} has all",
@@ -187,24 +191,28 @@ def layout_text(layout: Layout) -> str:
 
 def choice_text(option: TrainingOption) -> str:
     """Return why the layout is taken where another one is faster, empty where it is the fastest."""
-    if option.faster is None:
+    performance = option.performance
+    if performance.faster is None:
         return ""
-    slower = units.percent(option.faster.slower_share, digits=1)
-    return f"taken since {option.faster.reason}: {layout_text(option.faster.layout)} is faster by {slower}"
+    slower = units.percent(performance.faster.slower_share, digits=1)
+    return f"taken since {performance.faster.reason}: {layout_text(performance.faster.layout)} is faster by {slower}"
 
 
 def usual_layout_text(plan: Plan) -> str:
     """Return what the answer's layout costs in time where it is not the fastest, empty where it is."""
     shown = plan.planned(plan.recommended_key) or plan.options[0]
-    if not isinstance(shown, TrainingOption) or shown.faster is None:
+    if not isinstance(shown, TrainingOption) or shown.performance.faster is None:
         return ""
-    slower = units.percent(shown.faster.slower_share, digits=1)
-    return f"layout taken since {shown.faster.reason}, for {slower} more days than the fastest: plan --details"
+    slower = units.percent(shown.performance.faster.slower_share, digits=1)
+    return (
+        f"layout taken since {shown.performance.faster.reason}, for {slower} more days than the fastest: plan --details"
+    )
 
 
 def offload_text(option: TrainingOption) -> str:
     """Return what lies outside the accelerators and what that takes, empty where nothing does."""
-    need = option.offload
+    performance = option.performance
+    need = performance.offload
     if need is None:
         return ""
     size, where = need.host_bytes_per_node, "host memory"
@@ -214,26 +222,31 @@ def offload_text(option: TrainingOption) -> str:
     held = "an unknown size" if of is None else f"{of / 1e9:,.0f} GB"
     return (
         f"{', '.join(need.what)} offloaded: {size / 1e9:,.0f} of {held} of {where} per node, "
-        f"{option.step.offload_s:.2f} s of each step"
+        f"{performance.step.offload_s:.2f} s of each step"
     )
 
 
 def cluster_text(option: Option) -> str:
     """Return the cluster in words: `52 × p5.48xlarge (416 H100 SXM)`."""
-    return f"{option.nodes:,} × {option.instance} ({option.gpus:,} {option.accelerator_name})"
+    cluster = option.cluster
+    return f"{cluster.nodes:,} × {cluster.instance} ({cluster.gpus:,} {cluster.accelerator_name})"
 
 
 def days_band_text(option: Option) -> str:
     """Return calendar days with their band: `27.9 days (25.2 to 29.8)`; hours where the longest is less than a day."""
-    if option.calendar_days_high < 1:
-        low, high = (f"{days * _HOURS_A_DAY:.1f}" for days in (option.calendar_days_low, option.calendar_days_high))
-        return f"{time_text(option.calendar_days)} ({low} to {high})"
-    return f"{days_text(option.calendar_days)} ({option.calendar_days_low:.1f} to {option.calendar_days_high:.1f})"
+    performance = option.performance
+    if performance.calendar_days_high < 1:
+        low, high = (
+            f"{days * _HOURS_A_DAY:.1f}" for days in (performance.calendar_days_low, performance.calendar_days_high)
+        )
+        return f"{time_text(performance.calendar_days)} ({low} to {high})"
+    band = f"{performance.calendar_days_low:.1f} to {performance.calendar_days_high:.1f}"
+    return f"{days_text(performance.calendar_days)} ({band})"
 
 
 def indicative_text(way: Alternative) -> str:
     """Return `, indicative (50 % documented)` where too little of a way's dollars is documented; else nothing."""
-    basis = way.basis
+    basis = way.money.basis
     if basis is None or not basis.indicative or basis.documented_share is None:
         return ""
     return f", indicative ({units.percent(basis.documented_share)} documented)"
@@ -251,14 +264,16 @@ def answer_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
         horizon = f"{plan.economics.horizon_months:.0f} months"
         if plan.economics.runs is None:
             horizon += f" at {units.percent(plan.economics.utilisation)} utilisation"
-        work = f"{amount_text(plan.options[0].runs_in_horizon, unit, such=True)} in {horizon} cost least"
+        work = f"{amount_text(plan.options[0].money.runs_in_horizon, unit, such=True)} in {horizon} cost least"
         what = "the same way" if kept is alone else f"if you {_cluster_of(plan, kept)}"
-        each = kept.run_usd if kept.run_share_usd is None else kept.run_share_usd
-        present = money.band(kept.npv_usd, kept.npv_usd_low, kept.npv_usd_high)
+        each = kept.money.run_usd if kept.money.run_share_usd is None else kept.money.run_share_usd
+        present = money.band(kept.money.npv_usd, kept.money.npv_usd_low, kept.money.npv_usd_high)
         near = plan.contender
-        close = "" if near is None else f"; {term_text(near.key)}, at {money.text(near.npv_usd)}, is within that band"
+        close = (
+            "" if near is None else f"; {term_text(near.key)}, at {money.text(near.money.npv_usd)}, is within that band"
+        )
         lines.append(
-            f"{work} {what}: {present} in present value, {money.text(kept.horizon_usd)} paid, "
+            f"{work} {what}: {present} in present value, {money.text(kept.money.horizon_usd)} paid, "
             f"{money.text(each)} {unit.each}{indicative_text(kept)}{close}{'' if last is first else _outlook(last)}"
         )
     return tuple(lines)
@@ -273,7 +288,7 @@ def unit_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, 
         money: how amounts are written.
     """
     option = plan.planned(way.key)
-    outlook = (option.outlook,) if option is not None and option.outlook else ()
+    outlook = (option.performance.outlook,) if option is not None and option.performance.outlook else ()
     return (_cluster_of(plan, way), _figures(plan, way, money), *outlook)
 
 
@@ -287,59 +302,70 @@ def horizon_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[st
     """
     option, near = plan.planned(way.key), plan.contender
     same = way.key == plan.recommended_key
-    present = money.band(way.npv_usd, way.npv_usd_low, way.npv_usd_high)
+    present = money.band(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high)
     unit = plan.workload.unit
-    work = "" if unit.always_on else f" for {amount_text(plan.options[0].runs_in_horizon, unit)}"
-    outlook = (option.outlook,) if option is not None and option.outlook and not same else ()
+    work = "" if unit.always_on else f" for {amount_text(plan.options[0].money.runs_in_horizon, unit)}"
+    outlook = (option.performance.outlook,) if option is not None and option.performance.outlook and not same else ()
     return (
         "the same way" if same else _cluster_of(plan, way),
         f"{present} in present value{work}{indicative_text(way)}",
-        *(() if near is None else (f"{term_text(near.key)}, at {money.text(near.npv_usd)}, is within that band",)),
+        *(
+            ()
+            if near is None
+            else (f"{term_text(near.key)}, at {money.text(near.money.npv_usd)}, is within that band",)
+        ),
         *outlook,
     )
 
 
 def _outlook(option: Option | None) -> str:
-    return f"; {option.outlook}" if option is not None and option.outlook else ""
+    return "" if option is None or not option.performance.outlook else f"; {option.performance.outlook}"
 
 
 def _no_answer(plan: Plan) -> str:
-    if not any(option.meets_goal for option in plan.options):
-        hopes = [f"{NAME_OF_TARGET[entry.target]}: {entry.outlook}" for entry in plan.options if entry.uncertain]
+    if not any(option.performance.meets_goal for option in plan.options):
+        hopes = [
+            f"{NAME_OF_TARGET[entry.target]}: {entry.performance.outlook}"
+            for entry in plan.options
+            if entry.performance.uncertain
+        ]
         if hopes:
             return f"no target meets the goals surely enough. {'. '.join(hopes)}"
         missed = "meets the goals" if plan.workload.unit.always_on else "can finish in time"
         return f"no target {missed}; see what failed"
-    if all(option.run_cost_usd is None for option in plan.options):
+    if all(option.money.run_cost_usd is None for option in plan.options):
         return f"the goal can be met, but no target has all its prices on {plan.as_of}; what lacks one is listed"
     return "no target meets every goal; see what failed"
 
 
 def _cluster_of(plan: Plan, way: Alternative) -> str:
     """Return what is done on a way: `rent 48 × p5.48xlarge (…) on AWS us-east-1`, or its name where it is no option."""
+    cluster = way.cluster
     option = plan.planned(way.key)
     if option is None:
-        return f"use {term_text(way.key)} ({counted(way.nodes, 'node')}, {counted(way.gpus, 'GPU')})"
+        return f"use {term_text(way.key)} ({counted(cluster.nodes, 'node')}, {counted(cluster.gpus, 'GPU')})"
     if option.target == "onprem":
         return f"buy {cluster_text(option)}"
-    paid = booking_text(option) or ("" if way.term == "on_demand" else term_text(way.key).partition(", ")[2])
-    return f"rent {cluster_text(option)} {on_target(option.target)} {option.region}{f', {paid}' if paid else ''}"
+    paid = booking_text(option) or ("" if way.money.term == "on_demand" else term_text(way.key).partition(", ")[2])
+    where = f"{on_target(option.target)} {option.deployment.region}"
+    return f"rent {cluster_text(option)} {where}{f', {paid}' if paid else ''}"
 
 
 def _figures(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     """Return time and cost of one unit of work."""
+    performance = way.performance
     early = ""
     if plan.goals.finish_within_days is not None:
-        spare = plan.goals.finish_within_days - way.calendar_days
+        spare = plan.goals.finish_within_days - performance.calendar_days
         short = plan.goals.finish_within_days < _SHORT_DAYS
         ahead = f"{spare * _HOURS_A_DAY:.1f} hours" if short else f"{spare:.1f} days"
         early = f", {ahead} before the goal" if spare >= 0 else ""
     option = plan.planned(way.key)
-    time = days_text(way.calendar_days) if option is None else days_band_text(option)
+    time = days_text(performance.calendar_days) if option is None else days_band_text(option)
     cost = (
-        f"{money.text(way.capex_usd)} to buy"
-        if way.run_usd is None
-        else money.band(way.run_usd, way.run_usd_low, way.run_usd_high)
+        f"{money.text(way.money.capex_usd)} to buy"
+        if way.money.run_usd is None
+        else money.band(way.money.run_usd, way.money.run_usd_low, way.money.run_usd_high)
     )
     cost += indicative_text(way)
     listed = on_demand_text(plan, way, money)
@@ -349,22 +375,22 @@ def _figures(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
 
 def booking_text(option: Option) -> str:
     """Return what is booked and paid whole for a run; empty where its hours alone are paid."""
-    booked = option.booked
+    booked = option.money.booked
     if booked is None:
         return ""
-    nodes = "" if booked.nodes == option.nodes else f"{booked.nodes:,} nodes for "
+    nodes = "" if booked.nodes == option.cluster.nodes else f"{booked.nodes:,} nodes for "
     return f"{booked.name} of {nodes}{booked.days} days, paid whole"
 
 
 def on_demand_text(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     """Return the price on demand of the same target, empty where a way is on demand or that price is unknown."""
     same = plan.alternative(f"{way.key.partition('/')[0]}/on_demand")
-    if way.term == "on_demand" or way.run_usd is None or same is None or same.run_usd is None:
+    if way.money.term == "on_demand" or way.money.run_usd is None or same is None or same.money.run_usd is None:
         return ""
-    size = "" if (same.nodes, same.instance) == (way.nodes, way.instance) else (
-        f" with {counted(same.nodes, 'node')} in {time_text(same.calendar_days)}"
+    size = "" if (same.cluster.nodes, same.cluster.instance) == (way.cluster.nodes, way.cluster.instance) else (
+        f" with {counted(same.cluster.nodes, 'node')} in {time_text(same.performance.calendar_days)}"
     )  # fmt: skip
-    return f"{money.text(same.run_usd)} on demand{size}"
+    return f"{money.text(same.money.run_usd)} on demand{size}"
 
 
 def data_text(feed: DataFeed) -> str:
@@ -409,10 +435,14 @@ def probability_text(share: float) -> str:
 
 def fit_text(option: TrainingOption) -> str:
     """Return how likely a layout is to fit, and what was asked for; empty in plans that do not know it."""
-    if option.fit_probability is None:
+    performance = option.performance
+    if performance.fit_probability is None:
         return ""
-    fits = f"fits with {probability_text(option.fit_probability)} probability"
-    if option.memory_confidence is None:
+    fits = f"fits with {probability_text(performance.fit_probability)} probability"
+    if performance.memory_confidence is None:
         return fits
-    asked, margin = units.percent(option.memory_confidence), units.percent(option.memory_margin - 1)
+    asked, margin = (
+        units.percent(performance.memory_confidence),
+        units.percent(performance.memory_margin - 1),
+    )
     return f"{fits}; {asked} asked for, a margin of {margin}"

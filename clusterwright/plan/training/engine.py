@@ -1,10 +1,9 @@
 """The engine of training: a run over tokens, sized by `sizing.training`, that is to end within calendar time."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
 
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.rules.hardware import CLOUDS, ResolvedTarget
@@ -17,18 +16,17 @@ from clusterwright.errors import Finding, RuleError
 from clusterwright.plan.bounds import NodeBounds, bounds_of, most_nodes, node_counts
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.late_runs import EndingRun
-from clusterwright.plan.record import (
-    Constraint,
-    Option,
+from clusterwright.plan.record import Constraint, FrontPoint, Option, Plan, parts
+from clusterwright.plan.training.job import front_of, training_job
+from clusterwright.plan.training.loading import waiting
+from clusterwright.plan.training.record import (
     TrainingFrontPoint,
     TrainingOption,
-    TrainingOtherOption,
+    TrainingPerformance,
     TrainingPlan,
     TrainingWorkload,
     training_option,
 )
-from clusterwright.plan.training.job import front_of, training_job
-from clusterwright.plan.training.loading import waiting
 from clusterwright.plan.training.reliability import goodputs_by_capacity, spot_assumption
 from clusterwright.plan.without_effect import given, no_effect
 from clusterwright.sizing.hardware.bands import (
@@ -86,7 +84,7 @@ def unmeasured(
             help=f"measure a run and calibrate (clusterwright calibrate){narrow}",
         )
     for option in options:
-        module = catalogue.accelerators.get(option.accelerator)
+        module = catalogue.accelerators.get(option.cluster.accelerator)
         if module is None:
             continue
         missing = seen.hardware_parts(accelerator=module.id, generation=module.generation, vendor=module.vendor)
@@ -171,7 +169,7 @@ def _failures(blueprint: Blueprint, options: Sequence[TrainingOption]) -> Iterat
             "no target takes spot capacity",
             "set the capacity of a target to spot, or remove it",
         )
-    if asked.elastic and options and all(option.failures.elastic_nodes is None for option in options):
+    if asked.elastic and options and all(option.performance.failures.elastic_nodes is None for option in options):
         yield no_effect(
             5,
             ("reliability", "elastic"),
@@ -226,9 +224,9 @@ class TrainingEngine(EndingRun):
     def assumptions(self, blueprint: Blueprint, options: Sequence[Option]) -> list[Parameter]:
         """Return the rate at which spot nodes are taken back, and that of updates on the host, where they are used."""
         found: list[Parameter] = []
-        if any(entry.capacity == "spot" for entry in options):
+        if any(entry.deployment.capacity == "spot" for entry in options):
             found.append(spot_assumption(blueprint, self.facts.calibration))
-        needs = [need for entry in options if (need := training_option(entry).offload) is not None]
+        needs = [need for entry in options if (need := training_option(entry).performance.offload) is not None]
         if any("optimizer" in need.what for need in needs):
             found.append(update_assumption(self.facts.catalogue))
         return found
@@ -262,11 +260,11 @@ class TrainingEngine(EndingRun):
             model_file=PurePath(train.model.config).name if isinstance(train.model, ModelFile) else "",
         )
 
-    def option(self, target: ResolvedTarget, point: SizedPoint, common: Mapping[str, Any]) -> TrainingOption:
+    def option(self, target: ResolvedTarget, point: SizedPoint, common: Option) -> TrainingOption:
         """Return a chosen size with its layout, memory, step and data."""
         run, calibration = trained(point), self.facts.calibration
-        return TrainingOption(
-            **common,
+        performance = TrainingPerformance(
+            **parts(common.performance),
             layout=run.layout,
             memory_bytes_per_gpu=run.memory,
             memory_by_stage=memory_by_stage(self.job, run.layout, target.node),
@@ -285,18 +283,15 @@ class TrainingEngine(EndingRun):
             memory_confidence=self.job.memory_confidence,
             memory_margin=margin(self.job),
         )
+        return TrainingOption(**parts(common) | {"performance": performance})
 
-    def front_point(self, point: SizedPoint, common: Mapping[str, Any]) -> TrainingFrontPoint:
+    def front_point(self, point: SizedPoint, common: FrontPoint) -> TrainingFrontPoint:
         """Return a size that was considered, with its MFU."""
-        return TrainingFrontPoint(**common, mfu=trained(point).mfu)
+        return TrainingFrontPoint(**parts(common), mfu=trained(point).mfu)
 
-    def other_option(self, common: Mapping[str, Any]) -> TrainingOtherOption:
-        """Return another capacity or commitment that trains."""
-        return TrainingOtherOption(**common)
-
-    def plan(self, common: Mapping[str, Any]) -> TrainingPlan:
+    def plan(self, common: Plan) -> TrainingPlan:
         """Return the plan of a training run."""
-        return TrainingPlan(**common)
+        return TrainingPlan(**parts(common))
 
 
 def trained(point: SizedPoint) -> TrainingPoint:

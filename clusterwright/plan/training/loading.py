@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 from clusterwright.blueprint.schema import Blueprint, train_of
 from clusterwright.catalog.records import NodeType
 from clusterwright.errors import Finding, RuleError
-from clusterwright.plan.record import TrainingOption
+from clusterwright.plan.training.record import TrainingOption
 from clusterwright.sizing.feeding.loading import MOST_WORKERS
 from clusterwright.sizing.records.job import StepTime, TrainingPoint
 from clusterwright.sizing.records.loading import DataFeed, Loading
@@ -69,8 +69,9 @@ def waiting(
         front: sizes of its target with another loading; with data that comes faster another size or layout is chosen,
             which can need more than the one that waits.
     """
-    feed = option.data
-    if feed.stall_s <= TOLD_SHARE * option.step.total_s:
+    performance = option.performance
+    feed = performance.data
+    if feed.stall_s <= TOLD_SHARE * performance.step.total_s:
         return ()
     path = _limit_path(feed)
     return (
@@ -78,8 +79,8 @@ def waiting(
             id="DAT001",
             path=_written(blueprint, *path),
             message=(
-                f"{option.target}: training waits for data for {feed.stall_s:.3g} s of every {option.step.total_s:.3g}"
-                f" s: {_why(feed)}"
+                f"{option.target}: training waits for data for {feed.stall_s:.3g} s of every "
+                f"{performance.step.total_s:.3g} s: {_why(feed)}"
             ),
             help=_remedy(blueprint, option, loading=loading, node=node, front=front),
         ),
@@ -124,12 +125,18 @@ def _limit_path(feed: DataFeed) -> tuple[str, str]:
 
 def _remedy(blueprint: Blueprint, option: TrainingOption, *, loading: Loading, node: NodeType, front: Fronts) -> str:
     """Return what ends the waiting: no size of the target waits then, or at least none of as many nodes."""
+    performance = option.performance
     needed = (
         _enough(loading, option, node=node, front=front)
-        or _enough(loading, option, node=node, front=lambda one: _of_nodes(front(one), option.nodes))
-        or _raised(loading, option.data, option.step.total_s - option.step.data_loading_s, node)
+        or _enough(loading, option, node=node, front=lambda one: _of_nodes(front(one), option.cluster.nodes))
+        or _raised(
+            loading,
+            performance.data,
+            performance.step.total_s - performance.step.data_loading_s,
+            node,
+        )
     )
-    words = ", and ".join(_changes(blueprint, loading, needed, option.data))
+    words = ", and ".join(_changes(blueprint, loading, needed, performance.data))
     staged = replace(
         needed,
         staged=True,
@@ -153,8 +160,8 @@ def _is_better(loading: Loading, option: TrainingOption, front: Fronts) -> bool:
         return False
     if any(_waits(point.data, point.step.total_s) for point in points):
         return False
-    days = [point.calendar_days for point in points if point.nodes <= option.nodes]
-    return min(days, default=float("inf")) <= option.calendar_days
+    days = [point.calendar_days for point in points if point.nodes <= option.cluster.nodes]
+    return min(days, default=float("inf")) <= option.performance.calendar_days
 
 
 def _of_nodes(points: Sequence[TrainingPoint], nodes: int) -> list[TrainingPoint]:
@@ -164,7 +171,8 @@ def _of_nodes(points: Sequence[TrainingPoint], nodes: int) -> list[TrainingPoint
 
 def _enough(loading: Loading, option: TrainingOption, *, node: NodeType, front: Fronts) -> Loading | None:
     """Return a loading with which no size waits, None where raising what limits it some times does not do."""
-    late: list[tuple[DataFeed, StepTime]] = [(option.data, option.step)]
+    performance = option.performance
+    late: list[tuple[DataFeed, StepTime]] = [(performance.data, performance.step)]
     for _ in range(_ROUNDS):
         for feed, step in late:
             loading = _raised(loading, feed, step.total_s - step.data_loading_s, node)

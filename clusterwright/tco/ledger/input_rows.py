@@ -27,7 +27,12 @@ def contract_tables(
             for candidate in candidates
             if candidate.contract is not None
         ],
-        "charge": [{"key": candidate.key} | asdict(charge) for candidate in candidates for charge in candidate.charges],
+        "charge": [
+            {"key": candidate.key}
+            | {name: value for name, value in asdict(charge).items() if name != "bytes_per_month"}
+            for candidate in candidates
+            for charge in candidate.charges
+        ],
         "support_tier": [row for candidate in candidates for row in _tiers(candidate)],
         "mix": [
             {

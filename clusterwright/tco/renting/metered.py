@@ -39,6 +39,7 @@ def metered_charge(provider: str, service: str, bytes_per_month: float, day: dt.
     return Charge(
         category="traffic",
         item=SERVICES[service],
+        bytes_per_month=bytes_per_month,
         usd=charge_of_tiers(amount, [(float(row["from_amount"]), float(row["usd"])) for row in rows]),
         basis="documented" if all("from-memory" not in row["source"] for row in reached) else "assumed",
         source=reached[-1]["source"],

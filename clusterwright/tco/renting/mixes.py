@@ -51,6 +51,7 @@ class Mix:
         most_work: capacity of the owned nodes over the work of a month of the first year, if they do not grow with the
             work; None if they do.
         financing: loan or lease for the purchases; None for payment in cash.
+        utilisation: largest share of the time that the owned nodes work; None for that of a whole owned cluster.
     """
 
     key: str
@@ -63,6 +64,7 @@ class Mix:
     rented_key: str = ""
     most_work: float | None = None
     financing: Financing | None = None
+    utilisation: float | None = None
 
     @property
     def rents_more(self) -> bool:

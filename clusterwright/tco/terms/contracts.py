@@ -40,6 +40,7 @@ class Charge:
         category, item: category and name of its rows in the cash flow.
         usd: amount per month, or once at the start.
         once: whether it is paid only once, at the start.
+        bytes_per_month: volume that is charged; 0 for charges that do not depend on a volume.
         basis, source, price_date, confidence: origin of the price, as in a row of the cash flow.
     """
 
@@ -47,6 +48,7 @@ class Charge:
     item: str
     usd: float
     once: bool = False
+    bytes_per_month: float = 0.0
     basis: str = "given"
     source: str = "blueprint"
     price_date: str = ""
@@ -97,6 +99,11 @@ class SupportPlan:
     source: str = "blueprint"
     price_date: str = ""
     confidence: str = "high"
+
+    @property
+    def share(self) -> float | None:
+        """The share of everything that is spent, where the blueprint gives one; None for a provider's tiers."""
+        return self.tiers[0].fraction if self.basis == "given" else None
 
 
 def charge_of_tiers(amount: float, tiers: Sequence[tuple[float, float]]) -> float:

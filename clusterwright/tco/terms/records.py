@@ -55,6 +55,7 @@ class Economics:
             the reference days.
         reference_days: calendar days of one run from which the number of runs in the horizon is derived; None takes
             the longest among the owned candidates, or among all candidates if none is owned.
+        reference_target: target of that run; empty if unknown.
         overrides: values that replace rows of `tco/assumptions.csv`, as (key, value).
         quotes: vendors' prices of purchased parts, which take precedence over every other price.
         given: parameters of the cash flow with their band and source, which replace or complement the assumptions.
@@ -72,11 +73,17 @@ class Economics:
     hours_per_month: float = 730.0
     runs: float | None = None
     reference_days: float | None = None
+    reference_target: str = ""
     overrides: tuple[tuple[str, float], ...] = ()
     quotes: tuple[QuotedPrice, ...] = ()
     given: tuple[Parameter, ...] = ()
     growth: GrowthSchedule = CONSTANT
     resale: ResaleCurve | None = None
+
+    @property
+    def growth_factor(self) -> float:
+        """Mean work of a month of the horizon over that of its first year."""
+        return self.growth.mean_work(self.horizon_months)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

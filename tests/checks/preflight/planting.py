@@ -100,7 +100,7 @@ def edits(*names: str) -> tuple[Edit, ...]:
 def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
     # Prices, and with them the budget, are of as many nodes as the project has.
     plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
-    option = replace(plan.options[0], scheduler=scheduler)
+    option = replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler))
     # The monitor of the tests knows one stack.
     written = stack_name(plan, option)
     return {
@@ -114,7 +114,7 @@ def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
 def write(cloud: str, scheduler: str, folder: Path) -> None:
     """Write a project with its jobs, and set what its README asks for."""
     plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
-    option = replace(plan.options[0], scheduler=scheduler)
+    option = replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler))
     files = cloud_files(plan, option, load(), USD)
     for name, content in _files(cloud, scheduler).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -112,7 +112,7 @@ def _value(environment: str, name: str) -> str:
 def _bring_launch_files(cluster: Cluster, place: Place) -> None:
     """Put launch files into a user's home, the image and a stub of Megatron-LM onto the shared file system."""
     plan = plan_for(place.cloud, place.instance)
-    option = replace(plan.options[0], nodes=4)
+    option = replace(plan.options[0], cluster=replace(plan.options[0].cluster, nodes=4))
     make_image(cluster.shared("image.sqsh"), cluster.site.folder)
     home = cluster.shared("home/ada/launch")
     home.mkdir()

@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "cluster.users=[{name: ada, uid: 20001, ssh_keys: []}]",
     ]
     plan = plan_of(blueprint, values, "onprem")
-    assert plan.options[0].nodes == len(NODES)
+    assert plan.options[0].cluster.nodes == len(NODES)
     written = tmp_path_factory.mktemp("written")
     for name, file in onprem_files(plan, plan.options[0], load()).items():
         path = written / name

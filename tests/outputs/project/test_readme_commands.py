@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from clusterwright import assets
-from clusterwright.blueprint.reading import user_list
+from clusterwright import assets, user_list
 from clusterwright.catalog.load import load
 from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.plan.text.money import USD
@@ -86,7 +85,11 @@ class Project:
 def project_of(cloud: str, scheduler: str) -> Project:
     """Return the project that is written for a cloud's typical machine, with its job."""
     plan = plan_for(cloud, TYPICAL[cloud])
-    option = replace(plan.options[0], nodes=4, scheduler=scheduler)
+    option = replace(
+        plan.options[0],
+        cluster=replace(plan.options[0].cluster, nodes=4),
+        deployment=replace(plan.options[0].deployment, scheduler=scheduler),
+    )
     files = cloud_files(plan, option, load(), USD)
     return Project(
         cloud=cloud, scheduler=scheduler, texts={path: file.content.decode() for path, file in files.items()}

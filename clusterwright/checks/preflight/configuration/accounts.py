@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from clusterwright.blueprint.reading import user_list
+from clusterwright import user_list
 from clusterwright.checks.preflight.files.project import Project, Setting
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject

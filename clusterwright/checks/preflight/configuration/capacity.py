@@ -184,7 +184,7 @@ def lasts(subject: Subject) -> Iterator[Outcome]:
             place=place,
         )
         return
-    days = option.calendar_days_high
+    days = option.performance.calendar_days_high
     needed = found.lasts(days)
     if needed is None:
         yield _outcome(

@@ -25,7 +25,7 @@ def hold(subject: Subject) -> Iterator[Outcome]:
                 place=subject.place_of(finding.path) if subject.place_of else None,
                 rule=finding.id,
             )
-    yield passed(f"{subject.option.nodes if subject.option else 0:,} nodes in {subject.region}")
+    yield passed(f"{subject.option.cluster.nodes if subject.option else 0:,} nodes in {subject.region}")
 
 
 def _speaks_of(finding: Finding, cloud: str) -> bool:

@@ -93,7 +93,7 @@ def end_of_life(subject: Subject) -> Iterator[Outcome]:
         )
         return
     unit = subject.plan.workload.unit.name if subject.plan else "run"
-    run_hours = subject.option.calendar_days_high * 24 if subject.option else None
+    run_hours = subject.option.performance.calendar_days_high * 24 if subject.option else None
     for setting, value in found:
         if setting.name == "timeToLiveHours" and run_hours is not None and 0 < value < run_hours:
             yield Outcome(

@@ -143,7 +143,7 @@ def _too_short(subject: Subject, entry: Reservation, now: dt.datetime) -> str:
     ends = entry.ends - _BLOCK_ENDS_EARLY if subject.capacity == "capacity-block" else entry.ends
     if ends <= now:
         return f"it ended {entry.ends:%Y-%m-%d %H:%M} UTC"
-    days = subject.option.calendar_days_high if subject.option else None
+    days = subject.option.performance.calendar_days_high if subject.option else None
     left = (ends - now).total_seconds() / 86400
     if days is not None and left < days:
         return f"it lasts {left:.1f} more days, the run takes up to {days:.1f}"

@@ -4,10 +4,10 @@ import csv
 import re
 from collections.abc import Iterator
 
-from clusterwright.blueprint.sections.tenants import gpus_of
 from clusterwright.checks.prove.jobs.lines import SLURM, TOPOLOGY, Line, hosts_of, lines_of
 from clusterwright.checks.prove.papers import Papers, absent
 from clusterwright.errors import Finding
+from clusterwright.plan.tenants import gpus_of
 
 DOMAINS, TENANTS = "node/nvlink_domains.csv", "node/tenants.sh"
 _LEVEL = re.compile(r"^level (\S+) .*?GrpTRES=gres/gpu=(\d+)", re.MULTILINE)

@@ -14,7 +14,7 @@ from clusterwright.checks.prove.papers import CellError, Papers, absent, examine
 from clusterwright.checks.prove.records import Result, skipped
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
-from clusterwright.plan.record import TrainingPlan, TrainingWorkload, training_option, training_plan
+from clusterwright.plan.training.record import TrainingPlan, TrainingWorkload, training_option, training_plan
 from clusterwright.sizing.records.job import Layout
 
 SCRIPT, MANIFEST = "launch/train.sbatch", "kubernetes/jobs/train.yaml"
@@ -48,7 +48,7 @@ def other_work(papers: Papers) -> Result | None:
 
 
 def _layout_of(papers: Papers) -> Layout:
-    return training_option(papers.documents.option).layout
+    return training_option(papers.documents.option).performance.layout
 
 
 def _work_of(papers: Papers) -> TrainingWorkload:
@@ -116,7 +116,7 @@ def _nodes(papers: Papers) -> Iterator[Finding]:
     least, _, most = value.partition("-")
     option, each = training_option(papers.documents.option), papers.documents.design.inventory.hosts_per_node
     hosts, there = _training_hosts(papers), len(papers.documents.design.inventory.hosts())
-    fewest = (option.failures.elastic_nodes or option.training_nodes) * each
+    fewest = (option.performance.failures.elastic_nodes or option.training_nodes) * each
     fits = least.isdigit() and (most or least).isdigit()
     if not (fits and fewest <= int(least) and hosts <= int(most or least) <= there):
         expected = hosts if hosts == there else f"{fewest}-{there}"
@@ -161,7 +161,7 @@ def _whole_nodes(papers: Papers) -> Iterator[Finding]:
     if "mem" in said:
         yield from _differs(said, "mem", "0", "a whole node's memory")
     number, value = said.get("time", (1, "UNLIMITED"))
-    days = papers.documents.option.calendar_days
+    days = papers.documents.option.performance.calendar_days
     if value.upper() not in {"UNLIMITED", "INFINITE"} and _days(value) < days:
         wanted = f"at least {days:.1f} days, or UNLIMITED"
         yield absent("SBT001", f"{SCRIPT}:{number}", "--time", value, wanted, "the run takes as long")
@@ -335,14 +335,16 @@ def _checkpoints(papers: Papers) -> Iterator[Finding]:
     """Checkpoints come as often as the plan counts with, and no more of them stay than storage is sized for."""
     option, said, file = training_option(papers.documents.option), _options(papers), _file(papers)
     number, value = said.get("save-interval", (1, ""))
-    planned = max(1, round(option.failures.checkpoint_interval_s / option.step.total_s))
+    planned = max(1, round(option.performance.failures.checkpoint_interval_s / option.performance.step.total_s))
     if _is_megatron(papers):
         steps = int(value) if value.isdigit() else 0
         if not planned / _INTERVAL_SLACK <= steps <= planned * _INTERVAL_SLACK:
-            rule = f"the plan writes one every {option.failures.checkpoint_interval_s / 60:,.0f} min"
+            rule = f"the plan writes one every {option.performance.failures.checkpoint_interval_s / 60:,.0f} min"
             yield absent("SBT006", f"{file}:{number}", "--save-interval", value, f"about {planned} steps", rule)
     number, value = said.get("max-restarts", (1, ""))
-    interruptions = option.calendar_days * 86_400 / option.failures.mean_time_between_interruptions_s
+    interruptions = (
+        option.performance.calendar_days * 86_400 / option.performance.failures.mean_time_between_interruptions_s
+    )
     if "max-restarts" in said and not (value.isdigit() and int(value) >= interruptions):
         rule = "the run is interrupted as often"
         wanted = f"at least {interruptions:,.0f}"
@@ -350,7 +352,7 @@ def _checkpoints(papers: Papers) -> Iterator[Finding]:
     text = papers.text(_file(papers))
     for match in _RETAIN.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
-        kept = option.storage.checkpoints_kept
+        kept = option.design.storage.checkpoints_kept
         if int(match[1]) > kept or int(match[1]) < 1:
             what, rule = "the checkpoints that are kept", "shared storage is sized for them"
             yield absent("SBT006", f"{file}:{line}", what, match[1], kept, rule)

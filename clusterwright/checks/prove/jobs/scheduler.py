@@ -425,7 +425,7 @@ def _minutes(text: str) -> float | None:
 
 def _limits(line: Line, papers: Papers) -> Iterator[Finding]:
     limit = _minutes(line.get("MaxTime"))
-    needed = (papers.documents.option.calendar_days or 0.0) * 1440
+    needed = (papers.documents.option.performance.calendar_days or 0.0) * 1440
     if limit is not None and limit < needed:
         yield _said(
             "SLM011",
@@ -436,9 +436,14 @@ def _limits(line: Line, papers: Papers) -> Iterator[Finding]:
             "the run takes as long",
         )
     most = line.get("MaxNodes")
-    if most.isdigit() and int(most) < papers.documents.option.nodes:
+    if most.isdigit() and int(most) < papers.documents.option.cluster.nodes:
         yield _said(
-            "SLM011", line, "MaxNodes", most, f"at least {papers.documents.option.nodes}", "the run takes as many"
+            "SLM011",
+            line,
+            "MaxNodes",
+            most,
+            f"at least {papers.documents.option.cluster.nodes}",
+            "the run takes as many",
         )
     if line.get("OverSubscribe").upper().startswith(("YES", "FORCE")):
         yield _said("SLM011", line, "OverSubscribe", line.get("OverSubscribe"), "NO", "GPUs are not shared by jobs")

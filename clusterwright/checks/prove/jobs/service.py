@@ -67,7 +67,7 @@ def _of(papers: Papers) -> tuple[ServingPlan, ServingOption, str]:
 
 
 def _most(option: ServingOption) -> int:
-    return option.replicas + option.spare_replicas
+    return option.performance.replicas + option.performance.spare_replicas
 
 
 def _present(papers: Papers, name: str) -> str | None:
@@ -92,12 +92,12 @@ def _array(papers: Papers) -> Iterator[Finding]:
     if file is None:
         return
     said, node_gpus = _directives(papers, file), _node_gpus(papers)
-    kind = papers.catalogue.accelerators[option.accelerator].gres_type
-    gpus = min(option.layout.gpus, node_gpus)
+    kind = papers.catalogue.accelerators[option.cluster.accelerator].gres_type
+    gpus = min(option.performance.layout.gpus, node_gpus)
     wanted = {
         "partition": (plan.cluster.partition, "plan.json and slurm.conf name it"),
         "array": (f"0-{_most(option) - 1}", "a replica is an element, spare ones too"),
-        "nodes": (max(option.layout.gpus // node_gpus, 1), "a replica takes as many"),
+        "nodes": (max(option.performance.layout.gpus // node_gpus, 1), "a replica takes as many"),
         "ntasks-per-node": (1, "an engine on every node"),
         "gres": (f"gpu:{kind}:{gpus}", "the layout of a replica"),
     }
@@ -124,7 +124,7 @@ def _fits(papers: Papers) -> Iterator[Finding]:
     if file is None:
         return
     said, lines = _directives(papers, file), node_lines(papers)
-    per_node = max(_node_gpus(papers) // option.layout.gpus, 1)
+    per_node = max(_node_gpus(papers) // option.performance.layout.gpus, 1)
     for line in lines[:1]:
         number, value = said.get("cpus-per-task", (1, "0"))
         cores = int(line.get("CoresPerSocket") or 0) * int(line.get("Sockets") or 0)
@@ -141,8 +141,8 @@ def _fits(papers: Papers) -> Iterator[Finding]:
     number, value = said.get("array", (1, "0-0"))
     last = value.rpartition("-")[2].partition("%")[0]
     gpus = papers.documents.design.inventory.gpus
-    if last.isdigit() and (int(last) + 1) * option.layout.gpus > gpus:
-        most = f"0-{gpus // option.layout.gpus - 1}"
+    if last.isdigit() and (int(last) + 1) * option.performance.layout.gpus > gpus:
+        most = f"0-{gpus // option.performance.layout.gpus - 1}"
         yield absent(
             "SVC001", f"{file}:{number}", "--array", value, f"at most {most}", f"the cluster has {gpus:,} GPUs"
         )
@@ -185,17 +185,17 @@ def _layout(place: str, flags: Mapping[str, str], option: ServingOption) -> Iter
     """Compare the flags of the layout of a replica, one of which is there where it has several GPUs."""
     rule = "the layout of a replica"
     for flag, field in _LAYOUT.items():
-        wanted = getattr(option.layout, field)
+        wanted = getattr(option.performance.layout, field)
         if flag in flags and flags[flag] != str(wanted):
             yield absent("SVC002", place, flag, flags[flag], wanted, rule)
-    if option.layout.tensor > 1 and not any(flag in flags for flag in _LAYOUT):
-        yield absent("SVC002", place, "--tensor-parallel-size", None, option.layout.tensor, rule)
+    if option.performance.layout.tensor > 1 and not any(flag in flags for flag in _LAYOUT):
+        yield absent("SVC002", place, "--tensor-parallel-size", None, option.performance.layout.tensor, rule)
 
 
 def _bounds(plan: ServingPlan, option: ServingOption) -> Iterator[tuple[str, Callable[[str], bool], str, str]]:
     """Yield flags that stand for amounts: what they may be, in code and in words, and why."""
-    most = option.most_in_flight
-    least = min(option.in_flight, most)
+    most = option.performance.most_in_flight
+    least = min(option.performance.in_flight, most)
     for flag in _SEQUENCES:
         bounds, rule = f"{least:,.0f} to {most:,}", "as many are in flight at the peak, and as many fit"
         yield flag, lambda value: value.isdigit() and least * 0.999 <= int(value) <= most, bounds, rule
@@ -211,8 +211,8 @@ def _bounds(plan: ServingPlan, option: ServingOption) -> Iterator[tuple[str, Cal
 
 
 def _held(option: ServingOption) -> float:
-    memory = option.replica_memory
-    return (memory.weights + memory.cache_pool) / option.hbm_bytes_per_gpu
+    memory = option.performance.replica_memory
+    return (memory.weights + memory.cache_pool) / option.cluster.hbm_bytes_per_gpu
 
 
 def _shares(option: ServingOption) -> str:
@@ -234,7 +234,7 @@ def _readme(papers: Papers) -> Iterator[Finding]:
         return
     text = papers.text(file)
     most, least = str(_most(option)), str(_least(option))
-    weights = option.replica_memory.weights * option.layout.gpus
+    weights = option.performance.replica_memory.weights * option.performance.layout.gpus
     sentences = [
         (r"^(\d[\d,]* replicas?\b[^\n]*)\.$", replicas_text(option)),
         (r"Each element of the array is a replica, (\d+) in all", most),
@@ -244,9 +244,9 @@ def _readme(papers: Papers) -> Iterator[Finding]:
         (r"KEDA: (\d+) to \d+ replicas", least),
         (r"KEDA: \d+ to (\d+) replicas", most),
         (r"^(\d+) for the peak of the last day", most),
-        (r"for the peak of the last day with (\d+) spare", str(option.spare_replicas)),
+        (r"for the peak of the last day with (\d+) spare", str(option.performance.spare_replicas)),
         (r"spare, (\d+) in the quietest hour", least),
-        (r"^above it[^\n]*? (\d+) requests on a replica", f"{option.in_flight:.0f}"),
+        (r"^above it[^\n]*? (\d+) requests on a replica", f"{option.performance.in_flight:.0f}"),
         (r"Without Prometheus, KEDA keeps (\d+)\.", most),
         *_of_pods(papers),
     ]
@@ -281,7 +281,7 @@ def _of_pods(papers: Papers) -> list[tuple[str, str]]:
 
 
 def _least(option: ServingOption) -> int:
-    return min(option.day.least_replicas + option.spare_replicas, _most(option))
+    return min(option.performance.day.least_replicas + option.performance.spare_replicas, _most(option))
 
 
 def _rules_of(papers: Papers) -> tuple[str, list[dict[str, Any]]]:
@@ -323,11 +323,15 @@ def _alerts(papers: Papers) -> Iterator[Finding]:
                 yield absent("SVC003", place, "the threshold", value, f"{wanted:.6g}", why)
         if rule.get("alert") == "LoadAbovePlan":
             yield from _number(
-                place, expression, r"> ([\d.e+-]+)$", option.in_flight * option.replicas, "requests in flight"
+                place,
+                expression,
+                r"> ([\d.e+-]+)$",
+                option.performance.in_flight * option.performance.replicas,
+                "requests in flight",
             )
         if "usd_per_million" in str(rule.get("record")):
-            usd = option.usd_per_million_tokens.output
-            per_s = None if usd is None else usd * option.output_tokens_per_month / plan.workload.month_s
+            usd = option.money.usd_per_million_tokens.output
+            per_s = None if usd is None else usd * option.performance.output_tokens_per_month / plan.workload.month_s
             yield from _number(place, expression, r"^([\d.e+-]+) /", per_s, "USD of a second, times a million")
 
 
@@ -374,12 +378,12 @@ def _dashboard(papers: Papers) -> Iterator[Finding]:
     except (ValueError, AttributeError) as error:
         raise CellError(f"{file} cannot be read: {error}") from None
     planned = {
-        "First token": (option.first_token_s.value, plan.goals.first_token_s),
-        "Time per token": (option.time_per_token_s.value, plan.goals.time_per_token_s),
-        "Requests in flight": (option.in_flight * option.replicas, None),
-        "Tokens per second": (option.output_tokens_per_s.value, None),
+        "First token": (option.performance.first_token_s.value, plan.goals.first_token_s),
+        "Time per token": (option.performance.time_per_token_s.value, plan.goals.time_per_token_s),
+        "Requests in flight": (option.performance.in_flight * option.performance.replicas, None),
+        "Tokens per second": (option.performance.output_tokens_per_s.value, None),
         "Replicas that answer": (float(_most(option)), None),
-        "USD per million": (option.usd_per_million_tokens.output, None),
+        "USD per million": (option.money.usd_per_million_tokens.output, None),
     }
     for panel in panels:
         title = str(panel.get("title", ""))
@@ -409,8 +413,8 @@ def _asked(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
         "service": plan.name,
         "target": option.target,
         "model": work.model,
-        "replicas": option.replicas,
-        "requests_per_s_per_replica": option.peak_requests_per_s / option.replicas,
+        "replicas": option.performance.replicas,
+        "requests_per_s_per_replica": option.performance.peak_requests_per_s / option.performance.replicas,
         "input_tokens.mean": work.input_tokens,
         "input_tokens.p95": work.input_tokens_p95,
         "output_tokens.mean": work.output_tokens,
@@ -419,11 +423,15 @@ def _asked(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
         "percentile": plan.goals.percentile,
         **{
             f"{name}.{part}": getattr(figure, part)
-            for name, figure in (("first_token_s", option.first_token_s), ("time_per_token_s", option.time_per_token_s))
+            for name, figure in (
+                ("first_token_s", option.performance.first_token_s),
+                ("time_per_token_s", option.performance.time_per_token_s),
+            )
             for part in ("value", "low", "high")
         },
         **{
-            f"output_tokens_per_s_per_replica.{part}": getattr(option.output_tokens_per_s, part) / option.replicas
+            f"output_tokens_per_s_per_replica.{part}": getattr(option.performance.output_tokens_per_s, part)
+            / option.performance.replicas
             for part in ("value", "low", "high")
         },
     }
@@ -457,7 +465,7 @@ def _scripts(papers: Papers) -> Iterator[Finding]:
     plan, option, _ = _of(papers)
     work = plan.workload
     wanted = {
-        r"print ([\d.e+-]+) \* n": option.peak_requests_per_s / option.replicas,
+        r"print ([\d.e+-]+) \* n": option.performance.peak_requests_per_s / option.performance.replicas,
         r"--random-output-len (\d+)": round(work.output_tokens),
         r"--random-prefix-len (\d+)": round(work.input_tokens * work.prefix_cache_hit),
         r"--random-input-len (\d+)": max(round(work.input_tokens * (1 - work.prefix_cache_hit)), 1),
@@ -486,7 +494,7 @@ def _pods(papers: Papers) -> Iterator[Finding]:
     path = papers.documents.site / folder / "replicas.yaml"
     if not path.is_file():
         return
-    most, gpus = _most(option), min(option.layout.gpus, _node_gpus(papers))
+    most, gpus = _most(option), min(option.performance.layout.gpus, _node_gpus(papers))
     for document in read_yaml(path):
         if document.get("kind") not in {"Deployment", "LeaderWorkerSet"}:
             continue
@@ -513,9 +521,9 @@ def _scaling(papers: Papers) -> Iterator[Finding]:
             if found is not None and found != wanted:
                 yield absent("SVC001", file, key, found, wanted, "replicas of the quietest hour and of the peak")
         threshold = value_at(document, "spec.triggers.0.metadata.threshold")
-        if threshold is not None and abs(float(threshold) - option.in_flight) > 1:
+        if threshold is not None and abs(float(threshold) - option.performance.in_flight) > 1:
             rule = "requests of a replica at the peak"
-            yield absent("SVC001", file, "threshold", threshold, f"{option.in_flight:.0f}", rule)
+            yield absent("SVC001", file, "threshold", threshold, f"{option.performance.in_flight:.0f}", rule)
         for model in sorted(set(_MODEL.findall(str(document))) - {plan.workload.model}):
             yield absent("SVC003", file, "model_name", model, plan.workload.model, "the engine serves it by this name")
 

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from clusterwright.blueprint.reading.user_list import Group, User, faults
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.checks.prove.papers import Papers, absent, examined
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+from clusterwright.user_list import Group, User, faults
 
 NODE, JOB, USERS = "node/node.env", "launch/job.env", "node/users.list"
 _ASSIGNED = re.compile(r"^(?:export\s+)?(\w+)=(.*)$")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterwright.blueprint.rules.node_software import Software, slice_partition
+from clusterwright.catalog.software.node import Software, slice_partition
 from clusterwright.checks.prove.jobs.lines import logical_lines
 from clusterwright.checks.prove.records import Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding, InputError

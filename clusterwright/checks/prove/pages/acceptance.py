@@ -11,7 +11,7 @@ from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
-from clusterwright.plan.record import TrainingOption
+from clusterwright.plan.training.record import TrainingOption
 
 FILE = "acceptance.md"
 _HEAD = ("#", "do", "expected", "seen")
@@ -92,7 +92,7 @@ def _nodes(hall: Hall) -> Iterator[Step]:
         version = "one driver version" if driver is None else f"driver {driver}"
         yield "`nvidia-smi -L` on every node", f"{gpus} GPUs, {version} on all nodes"
     fabric = None if software is None else software.version("fabricmanager")
-    if software is not None and option.scheduler != "kubernetes":
+    if software is not None and option.deployment.scheduler != "kubernetes":
         words = "status 0: what is pinned is there, nothing below what the set requires"
         of_fabric = f", Fabric Manager {fabric}" if fabric else ""
         yield "`node/software_check.sh` on every node", words + of_fabric
@@ -128,13 +128,13 @@ def _storage(hall: Hall) -> Iterator[Step]:
 def _scheduler(hall: Hall) -> Iterator[Step]:
     option, hosts = hall.papers.documents.option, len(hall.inventory.hosts())
     gpus = f"{hall.inventory.gpus:,} GPUs"
-    if option.scheduler == "kubernetes":
+    if option.deployment.scheduler == "kubernetes":
         yield "`kubectl get nodes -l node-kind=gpu`", f"{hosts:,} nodes Ready, {gpus} allocatable"
         return
-    nodes = option.training_nodes if isinstance(option, TrainingOption) else option.nodes
+    nodes = option.training_nodes if isinstance(option, TrainingOption) else option.cluster.nodes
     working = nodes * hall.inventory.hosts_per_node
     yield "`sinfo -N -l`", f"{hosts:,} nodes idle, {gpus}"
-    each = option.gpus_per_node // hall.inventory.hosts_per_node
+    each = option.cluster.gpus_per_node // hall.inventory.hosts_per_node
     if isinstance(option, TrainingOption):
         yield f"`srun -N {working} --gres=gpu:{each} hostname`", f"{working:,} names"
 
@@ -144,20 +144,22 @@ def _work(hall: Hall) -> Iterator[Step]:
     option, plan = hall.papers.documents.option, hall.papers.documents.plan
     if not isinstance(option, TrainingOption) or plan.workload.kind != "train":
         return
-    speed, days = option.tokens_per_s_per_gpu, option.calendar_days
-    slow, fast = speed * days / option.calendar_days_high, speed * days / option.calendar_days_low
-    submit = "kubernetes/jobs/submit.sh" if option.scheduler == "kubernetes" else "launch/submit.sh --host LOGIN"
+    performance = option.performance
+    speed, days = performance.tokens_per_s_per_gpu, performance.calendar_days
+    slow, fast = speed * days / performance.calendar_days_high, speed * days / performance.calendar_days_low
+    submit = (
+        "kubernetes/jobs/submit.sh" if option.deployment.scheduler == "kubernetes" else "launch/submit.sh --host LOGIN"
+    )
     yield (
         f"`{submit} --image IMAGE` without data for 24 h",
         f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; no restart",
     )
-    spare = option.failures.spare_nodes
+    spare = performance.failures.spare_nodes
     if spare:
-        left = (
-            f"on {option.training_nodes:,} of the {option.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
-        )
+        trains, nodes = option.training_nodes, option.cluster.nodes
+        left = f"on {trains:,} of the {nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
         words = f"the job goes on from its last checkpoint within the planned restart, {left}"
-    elif option.failures.elastic:
+    elif performance.failures.elastic:
         words = "the job goes on from its last checkpoint within the planned restart, with one replica less"
     else:
         words = (

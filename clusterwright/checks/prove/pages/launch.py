@@ -7,8 +7,8 @@ from clusterwright import assets
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
-from clusterwright.plan.record import TrainingOption, TrainingPlan, training_option
 from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan, training_option
 
 FILE = "launch/README.md"
 _TRANSPORT = "NCCL_NET"
@@ -27,7 +27,7 @@ def _layout(hall: Hall) -> Sequence[str] | None:
     option = _trains(hall)
     if option is None or not _has_script(hall):
         return None
-    layout = option.layout
+    layout = option.performance.layout
     sequences = layout.micro_batch * layout.dp * layout.micro_batches
     return layout_text(layout), f"{layout.micro_batch} × {layout.dp} × {layout.micro_batches}", str(sequences)
 
@@ -36,13 +36,13 @@ def _checkpoints(hall: Hall) -> Sequence[str] | None:
     option = _trains(hall)
     if option is None or not _has_script(hall):
         return None
-    steps = max(1, round(option.failures.checkpoint_interval_s / option.step.total_s))
-    return f"{steps:,}", f"{option.failures.checkpoint_interval_s / 60:.0f}"
+    steps = max(1, round(option.performance.failures.checkpoint_interval_s / option.performance.step.total_s))
+    return f"{steps:,}", f"{option.performance.failures.checkpoint_interval_s / 60:.0f}"
 
 
 def _kept(hall: Hall) -> Sequence[str] | None:
     option = _trains(hall)
-    return None if option is None or not _has_script(hall) else (str(option.storage.checkpoints_kept),)
+    return None if option is None or not _has_script(hall) else (str(option.design.storage.checkpoints_kept),)
 
 
 def _settings(hall: Hall) -> Iterator[Sequence[str]] | None:

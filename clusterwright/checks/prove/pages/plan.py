@@ -9,7 +9,7 @@ from clusterwright.checks.prove.papers import absent
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.hall.power_summary import PowerSummary
-from clusterwright.plan.record import TrainingOption, TrainingPlan
+from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 
 FILE = "plan.json"
 _ID = "PLN001"
@@ -35,7 +35,7 @@ def summed(hall: Hall) -> Iterator[Finding]:
     for field in fields(PowerSummary):
         found, expected = getattr(design.power, field.name), getattr(hall.power, field.name)
         yield from _compared(f"power.{field.name}", found, expected, "racks.csv adds up to it")
-    yield from _compared("it_power_w", option.it_power_w, hall.power.it_w, "racks.csv adds up to it")
+    yield from _compared("it_power_w", option.cluster.it_power_w, hall.power.it_w, "racks.csv adds up to it")
     kinds = [rack.kind for rack in hall.racks]
     for name, kind in (("compute_racks", "compute"), ("network_racks", "network"), ("service_racks", "services")):
         yield from _compared(name, getattr(design, name), kinds.count(kind), "racks.csv has them")
@@ -45,8 +45,8 @@ def summed(hall: Hall) -> Iterator[Finding]:
         yield from _compared(f"cables.{network}", design.cables.get(network), count, "cables.csv has them")
     gpus = inventory.nodes * hall.system.gpus
     yield from _compared("inventory.gpus", inventory.gpus, gpus, "nodes times the GPUs of one")
-    yield from _compared("nodes", option.nodes, inventory.nodes, "the inventory has them")
-    yield from _compared("gpus", option.gpus, gpus, "nodes times the GPUs of one")
+    yield from _compared("nodes", option.cluster.nodes, inventory.nodes, "the inventory has them")
+    yield from _compared("gpus", option.cluster.gpus, gpus, "nodes times the GPUs of one")
     hosts = sum(place["part"] == _host_part(hall) for place in hall.papers.standing.values())
     yield from _compared("the hosts", inventory.nodes * inventory.hosts_per_node, hosts, "racks.csv has them")
 
@@ -61,9 +61,9 @@ def multiplied(hall: Hall) -> Iterator[Finding]:
     option, plan = hall.papers.documents.option, hall.papers.documents.plan
     if not isinstance(option, TrainingOption) or not isinstance(plan, TrainingPlan):
         return
-    layout, work = option.layout, plan.workload
+    layout, work = option.performance.layout, plan.workload
     ranks = layout.tp * layout.pp * layout.cp * layout.dp
-    gpus = option.training_nodes * option.gpus_per_node
+    gpus = option.training_nodes * option.cluster.gpus_per_node
     yield from _compared("tp × pp × cp × dp of the layout", ranks, gpus, "nodes that train times the GPUs of one")
     batch = layout.micro_batch * layout.micro_batches * layout.dp
     rule = "micro-batch × micro-batches × replicas"

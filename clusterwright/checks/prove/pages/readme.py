@@ -81,7 +81,7 @@ def _racks(hall: Hall) -> Sequence[str]:
 
 def _servers(hall: Hall) -> Sequence[str]:
     said = []
-    for role in server_roles(hall.inventory.servers(), scheduler=hall.papers.documents.option.scheduler):
+    for role in server_roles(hall.inventory.servers(), scheduler=hall.papers.documents.option.deployment.scheduler):
         first, last = role.servers[0], role.servers[-1]
         said.append(f"{role.role} on {first if first == last else f'{first} to {last}'}")
     return ("; ".join(said),)

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
+from clusterwright.catalog.software.node import Software
 from clusterwright.catalog.software.table import GIVEN
 from clusterwright.catalog.software.table import software as tables
 from clusterwright.checks.prove.pages.hall import Hall
@@ -48,7 +48,7 @@ def _releases(software: Software) -> Iterator[Sequence[str]]:
 
 
 def _checked(hall: Hall) -> Sequence[str] | None:
-    if hall.papers.documents.option.scheduler == "kubernetes" or _software(hall) is None:
+    if hall.papers.documents.option.deployment.scheduler == "kubernetes" or _software(hall) is None:
         return None
     return (str(len(hall.inventory.hosts())),)
 

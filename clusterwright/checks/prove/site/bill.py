@@ -63,7 +63,7 @@ def planned_lines(documents: Documents) -> tuple[PlannedLine, ...]:
         documents: the folder, with its plan and quotes.
     """
     quotes = by_part(documents.plan.quotes)
-    priced = {line.line.sku: line for line in documents.option.lines}
+    priced = {line.line.sku: line for line in documents.option.money.lines}
     found = []
     for line in documents.design.bill.lines:
         known = priced.get(line.sku)
@@ -373,7 +373,7 @@ def _words(text: str) -> str:
 
 def _notes(papers: Papers) -> Iterator[Finding]:
     """A note that is still the plan's has its figures, and a price its source and day."""
-    lines, priced = planned_lines(papers.documents), {one.line.sku: one for one in papers.documents.option.lines}
+    lines, priced = planned_lines(papers.documents), {one.line.sku: one for one in papers.documents.option.money.lines}
     for row in papers.rows(FILE):
         known = _planned_line(lines, row)
         if known is None or row["price_basis"] == _TO_BE_QUOTED:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clusterwright.blueprint import names
-from clusterwright.blueprint.rules.node_software import slice_partition
+from clusterwright.catalog.software.node import slice_partition
 from clusterwright.facility.fabric.hop_groups import HopGroup
 from clusterwright.outputs.onprem.slurm.releases import BLOCK, Features, block_sizes, features
 from clusterwright.outputs.onprem.slurm.tenants import Account, partition_lines

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from clusterwright.blueprint.rules.node_software import Software
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.software import mig
+from clusterwright.catalog.software.node import Software
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.outputs.folder import File, text
@@ -36,10 +36,11 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         MissingFactError: the catalogue does not know the system's processors or memory.
         ValueError: the option has no on-premises design.
     """
-    if option.facility is None:
+    design = option.design
+    if design.facility is None:
         raise ValueError(f"{option.target} has no on-premises design")
-    system = catalogue.systems[option.facility.system]
-    hosts = option.facility.inventory.hosts_per_node
+    system = catalogue.systems[design.facility.system]
+    hosts = design.facility.inventory.hosts_per_node
     sockets, cores, threads = system.cpu_sockets, system.cpu_cores_per_socket, system.cpu_threads_per_core
     if sockets is None or cores is None or threads is None or system.memory_bytes is None:
         raise MissingFactError(
@@ -54,7 +55,7 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         accounting_host=ACCOUNTING_HOST,
         state_folder=STATE_FOLDER,
         host_prefix=plan.cluster.host_prefix,
-        node_count=option.nodes * hosts,
+        node_count=option.cluster.nodes * hosts,
         sockets=sockets // hosts,
         cores_per_socket=cores,
         threads_per_core=threads,
@@ -62,11 +63,11 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         gpus_per_node=system.gpus // hosts,
         gres_type=catalogue.accelerators[system.accelerator].gres_type,
         partition=plan.cluster.partition,
-        divided=_divided(software, option.nodes * hosts),
-        shared=_shared(software, option.nodes * hosts),
+        divided=_divided(software, option.cluster.nodes * hosts),
+        shared=_shared(software, option.cluster.nodes * hosts),
         domain_nodes=hosts,
         version=None if software is None else software.version("slurm"),
-        topology=topology_of(hop_groups(option.facility.fabric, hosts_per_node=hosts)),
+        topology=topology_of(hop_groups(design.facility.fabric, hosts_per_node=hosts)),
     )
     return replace(cluster, accounts=accounts_of(plan.cluster.tenants, cluster.counted_gpus))
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from clusterwright import assets
-from clusterwright.blueprint.reading.user_list import list_text
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.fabric.node_ports import ETHERNET
@@ -13,6 +12,7 @@ from clusterwright.outputs.launch.software import TOOLKIT, installed, node_table
 from clusterwright.outputs.onprem.slurm.configuration import ACCOUNTING_HOST, BACKUP_HOST, CONTROLLER_HOST
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
+from clusterwright.user_list import list_text
 
 #: What `job_environment.sh` reads, beside itself.
 _SCRIPTS = ("job_environment.sh", "environment.sh", "packages.sh")
@@ -30,12 +30,13 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         option: on premises.
         catalogue: for the system's adapters.
     """
-    jobs, chosen = plan.cluster.jobs, plan.software_of(option.target)
+    cluster = plan.cluster
+    jobs, chosen = cluster.jobs, plan.software_of(option.target)
     known = installed(chosen)
     page = render(
         "slurm",
         "jobs.md.j2",
-        cluster=plan.cluster.name,
+        cluster=cluster.name,
         shared=SHARED_PATH,
         accounting=ACCOUNTING_HOST,
         environment=jobs.environment,
@@ -48,7 +49,7 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     )
     files = {"jobs.md": text(page), "node/node.env": text(_node_env(plan, option, catalogue))}
     if jobs.environment == "container":
-        files["plugstack.conf"] = text(render("slurm", "plugstack.conf.j2", cluster=plan.cluster.name))
+        files["plugstack.conf"] = text(render("slurm", "plugstack.conf.j2", cluster=cluster.name))
     files |= {f"node/{name}": File(content=(_node_folder() / name).read_bytes()) for name in _SCRIPTS}
     files["node/software.csv"] = text(node_table(chosen))
     return files
@@ -62,11 +63,12 @@ _USER_SCRIPTS = ("users.sh", "environment.sh", "service.sh", "secret_local.sh")
 
 def user_documents(plan: Plan) -> dict[str, File]:
     """Return `users.md`, the list and its scripts."""
+    cluster = plan.cluster
     page = render(
         "slurm",
         "users.md.j2",
-        cluster=plan.cluster.name,
-        users=len(plan.cluster.users),
+        cluster=cluster.name,
+        users=len(cluster.users),
         shared=SHARED_PATH,
         list_path=LIST_PATH,
         controller=CONTROLLER_HOST,
@@ -75,21 +77,22 @@ def user_documents(plan: Plan) -> dict[str, File]:
     scripts = assets.root() / "templates" / "node"
     return {
         "users.md": text(page),
-        "node/users.list": text(list_text(plan.cluster.users, plan.cluster.groups)),
+        "node/users.list": text(list_text(cluster.users, cluster.groups)),
         **{f"node/{name}": File(content=(scripts / name).read_bytes()) for name in _USER_SCRIPTS},
     }
 
 
 def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
-    assert option.facility is not None  # noqa: S101 - on premises
-    system = catalogue.systems[option.facility.system]
-    inventory = option.facility.inventory
+    design, cluster = option.design, plan.cluster
+    assert design.facility is not None  # noqa: S101 - on premises
+    system = catalogue.systems[design.facility.system]
+    inventory = design.facility.inventory
     hosts = inventory.hosts_per_node
     return render(
         "slurm",
         "node.env.j2",
-        cluster=plan.cluster.name,
-        partition=plan.cluster.partition,
+        cluster=cluster.name,
+        partition=cluster.partition,
         gpus=system.gpus // hosts,
         gpu_type=catalogue.accelerators[system.accelerator].gres_type,
         fabric=fabric_of(option, catalogue) if system.fabric_ports else "none",
@@ -97,7 +100,7 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         gbit_per_s=round(inventory.compute_port_bytes_per_s * 8 / 1e9),
         link_layer="Ethernet" if inventory.compute_network == ETHERNET else "InfiniBand",
         controller=CONTROLLER_HOST,
-        environment=plan.cluster.jobs.environment,
+        environment=cluster.jobs.environment,
         shared=SHARED_PATH,
         list_path=LIST_PATH,
     )

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clusterwright.blueprint.sections.tenants import Tenant, gpus_of
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.outputs.templates import render
+from clusterwright.plan.tenants import Tenant, gpus_of
 from clusterwright.units import percent
 
 SCRIPT, PAGE = "node/tenants.sh", "tenants.md"

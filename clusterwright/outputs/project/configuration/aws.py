@@ -22,7 +22,7 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     }
     return {
         layer: {
-            "aws:region": option.region,
+            "aws:region": option.deployment.region,
             **prefixed(option, layer, {**shared_values(plan, option, layer), **values}),
         }
         for layer, values in layers.items()
@@ -30,12 +30,13 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
 
 
 def _foundation(option: Option) -> dict[str, Any]:
-    file_system = option.file_system
+    deployment = option.deployment
+    file_system = option.design.file_system
     assert file_system is not None  # noqa: S101 - checked before
     return {
-        "availabilityZone": option.zone or f"{option.region}a",
-        "vpcCidr": option.network_cidr or None,
-        "nodeCount": option.nodes,
+        "availabilityZone": deployment.zone or f"{deployment.region}a",
+        "vpcCidr": deployment.network_cidr or None,
+        "nodeCount": option.cluster.nodes,
         "sharedStorage": {
             "capacityGib": file_system.capacity_gib,
             "throughputMbPerSPerTib": file_system.tier.mb_per_s_per_tib,
@@ -47,7 +48,7 @@ def _foundation(option: Option) -> dict[str, Any]:
 
 
 def _existing(option: Option) -> dict[str, Any]:
-    existing = option.existing_network
+    existing = option.deployment.existing_network
     if not isinstance(existing, AwsExistingIds):
         return {}
     return {
@@ -61,13 +62,13 @@ def _existing(option: Option) -> dict[str, Any]:
 
 def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]:
     node_type = _node_type(option, catalogue)
-    if option.scheduler == "kubernetes":
-        file_system = option.file_system
+    if option.deployment.scheduler == "kubernetes":
+        file_system = option.design.file_system
         assert file_system is not None  # noqa: S101 - checked before
         return {
             "nodeType": node_type,
             "sharedStorageGib": file_system.capacity_gib,
-            "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+            "stopWhenIdleMinutes": _whole(option.deployment.stop_when_idle_minutes),
         }
     return {
         "partition": plan.cluster.partition,
@@ -78,13 +79,14 @@ def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]
 
 
 def _nodes(option: Option, catalogue: Catalogue) -> dict[str, Any]:
+    deployment = option.deployment
     return {
-        "nodeCount": option.nodes,
+        "nodeCount": option.cluster.nodes,
         "nodeType": _node_type(option, catalogue),
-        "capacity": option.capacity,
-        "reservationId": option.reservation or None,
-        "timeToLiveHours": _whole(option.time_to_live_hours),
-        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+        "capacity": deployment.capacity,
+        "reservationId": deployment.reservation or None,
+        "timeToLiveHours": _whole(deployment.time_to_live_hours),
+        "stopWhenIdleMinutes": _whole(deployment.stop_when_idle_minutes),
     }
 
 
@@ -93,14 +95,15 @@ def _whole(amount: float | None) -> int | None:
 
 
 def _node_type(option: Option, catalogue: Catalogue) -> dict[str, Any]:
-    instance = catalogue.instances[option.instance]
+    cluster = option.cluster
+    instance = catalogue.instances[cluster.instance]
     image = instance.image
-    if option.scheduler == "kubernetes" and instance.kubernetes_image is not None:
+    if option.deployment.scheduler == "kubernetes" and instance.kubernetes_image is not None:
         image = instance.kubernetes_image.replace("KUBERNETES_VERSION", _KUBERNETES_VERSION)
     block = catalogue.capacity(instance, "capacity-block")
     return {
-        "instanceType": option.instance,
-        "gpusPerNode": option.gpus_per_node,
+        "instanceType": cluster.instance,
+        "gpusPerNode": cluster.gpus_per_node,
         "gpuType": catalogue.accelerators[instance.accelerator].gres_type,
         "cpus": instance.vcpus,
         "memoryMib": None if instance.memory_bytes is None else int(instance.memory_bytes // _MIB),

@@ -23,14 +23,15 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         option: its option for Azure.
         catalogue: facts of the instance type.
     """
-    instance = catalogue.instances[option.instance]
+    cluster, deployment = option.cluster, option.deployment
+    instance = catalogue.instances[cluster.instance]
     gpu_type = catalogue.accelerators[instance.accelerator].gres_type
-    place = {"location": option.region, "zone": option.zone or "1"}
+    place = {"location": deployment.region, "zone": deployment.zone or "1"}
     node = {"nodeType": _node_type(option, instance, gpu_type)}
     by_layer: dict[str, dict[str, Any]] = {
-        "foundation": {"nodeCount": option.nodes, **_foundation(option)},
-        "cluster": {**node, **_CLUSTER[option.scheduler](plan, option)},
-        "nodes": {"nodeCount": option.nodes, **node, **_nodes(option)},
+        "foundation": {"nodeCount": cluster.nodes, **_foundation(option)},
+        "cluster": {**node, **_CLUSTER[deployment.scheduler](plan, option)},
+        "nodes": {"nodeCount": cluster.nodes, **node, **_nodes(option)},
     }
     return {
         layer: prefixed(option, layer, {**_first(plan, option, layer, place), **values, **_last(plan, option, layer)})
@@ -50,10 +51,10 @@ def _last(plan: Plan, option: Option, layer: str) -> dict[str, Any]:
 
 
 def _foundation(option: Option) -> dict[str, Any]:
-    file_system = option.file_system
+    file_system = option.design.file_system
     assert file_system is not None  # noqa: S101 - every cloud has one
     return {
-        "vnetAddressSpace": option.network_cidr or None,
+        "vnetAddressSpace": option.deployment.network_cidr or None,
         "existingNetwork": _existing(option),
         "sharedStorage": {
             "capacityTib": file_system.capacity_gib // _GIB_PER_TIB,
@@ -65,7 +66,7 @@ def _foundation(option: Option) -> dict[str, Any]:
 
 
 def _existing(option: Option) -> dict[str, Any] | None:
-    ids = option.existing_network
+    ids = option.deployment.existing_network
     if not isinstance(ids, AzureExistingIds):
         return None
     return {
@@ -84,10 +85,11 @@ def _existing(option: Option) -> dict[str, Any] | None:
 
 
 def _node_type(option: Option, instance: Instance, gpu_type: str) -> dict[str, Any]:
-    largest = max(option.nodes, _SCALE_SET_NODES)
+    cluster = option.cluster
+    largest = max(cluster.nodes, _SCALE_SET_NODES)
     return {
-        "instanceType": option.instance,
-        "gpusPerNode": option.gpus_per_node,
+        "instanceType": cluster.instance,
+        "gpusPerNode": cluster.gpus_per_node,
         "gpuType": gpu_type,
         "cpus": instance.vcpus,
         "memoryMib": None if instance.memory_bytes is None else int(instance.memory_bytes // _MIB),
@@ -97,7 +99,7 @@ def _node_type(option: Option, instance: Instance, gpu_type: str) -> dict[str, A
         if instance.placement_max_nodes is None
         else min(largest, instance.placement_max_nodes),
         # The services of managed Kubernetes choose the image that fits their version.
-        "image": instance.image if option.scheduler == "slurm" else None,
+        "image": instance.image if option.deployment.scheduler == "slurm" else None,
     }
 
 
@@ -110,21 +112,22 @@ def _slurm(plan: Plan, _option: Option) -> dict[str, Any]:
 
 
 def _kubernetes(_plan: Plan, option: Option) -> dict[str, Any]:
-    file_system = option.file_system
+    deployment = option.deployment
+    file_system = option.design.file_system
     assert file_system is not None  # noqa: S101 - every cloud has one
     return {
         "sharedStorageGib": file_system.capacity_gib,
-        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
-        "serviceCidr": option.service_cidr or None,
+        "stopWhenIdleMinutes": _whole(deployment.stop_when_idle_minutes),
+        "serviceCidr": deployment.service_cidr or None,
         # The foundation leaves the end of its network free.
-        "apiServerCidr": _last_part(option.network_cidr) if option.network_cidr else None,
+        "apiServerCidr": _last_part(deployment.network_cidr) if deployment.network_cidr else None,
         # A network that exists gets no Bastion, through which charts would come from outside.
         "apiFromOutside": False if _has_network(option) else None,
     }
 
 
 def _has_network(option: Option) -> bool:
-    ids = option.existing_network
+    ids = option.deployment.existing_network
     return isinstance(ids, AzureExistingIds) and bool(ids.virtual_network_id)
 
 
@@ -143,11 +146,12 @@ _CLUSTER = {"slurm": _slurm, "kubernetes": _kubernetes}
 
 
 def _nodes(option: Option) -> dict[str, Any]:
+    deployment = option.deployment
     return {
-        "capacity": option.capacity,
-        "reservationId": option.reservation or None,
-        "timeToLiveHours": _whole(option.time_to_live_hours),
-        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+        "capacity": deployment.capacity,
+        "reservationId": deployment.reservation or None,
+        "timeToLiveHours": _whole(deployment.time_to_live_hours),
+        "stopWhenIdleMinutes": _whole(deployment.stop_when_idle_minutes),
     }
 
 

@@ -18,13 +18,13 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
     node_type = _node_type(option, catalogue)
     place = {"zone": _zone(option, catalogue)}
     layers = {
-        "foundation": {"nodeCount": option.nodes, "nodeType": node_type, **_foundation(option)},
+        "foundation": {"nodeCount": option.cluster.nodes, "nodeType": node_type, **_foundation(option)},
         "cluster": _cluster(plan, option, node_type),
-        "nodes": {"nodeCount": option.nodes, **_nodes(plan, option, node_type, catalogue)},
+        "nodes": {"nodeCount": option.cluster.nodes, **_nodes(plan, option, node_type, catalogue)},
     }
     return {
         layer: {
-            "gcp:region": option.region,
+            "gcp:region": option.deployment.region,
             **prefixed(option, layer, {**shared_values(plan, option, layer), **place, **values}),
         }
         for layer, values in layers.items()
@@ -33,16 +33,21 @@ def configuration(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
 
 def _zone(option: Option, catalogue: Catalogue) -> str:
     """Return the zone: as the plan has it, else the region's first that is listed for the type, or known at all."""
-    listed = [zone for zone in catalogue.instances[option.instance].regions if zone.startswith(f"{option.region}-")]
-    listed += zone_verdict(catalogue, "gcp", option.region, "").known
-    return option.zone or next(iter(listed), f"{option.region}-a")
+    deployment = option.deployment
+    listed = [
+        zone
+        for zone in catalogue.instances[option.cluster.instance].regions
+        if zone.startswith(f"{deployment.region}-")
+    ]
+    listed += zone_verdict(catalogue, "gcp", deployment.region, "").known
+    return deployment.zone or next(iter(listed), f"{deployment.region}-a")
 
 
 def _foundation(option: Option) -> dict[str, Any]:
-    file_system = option.file_system
+    file_system = option.design.file_system
     assert file_system is not None  # noqa: S101 - checked before
     return {
-        "networkCidr": option.network_cidr or None,
+        "networkCidr": option.deployment.network_cidr or None,
         "existingNetwork": _existing(option),
         "sharedStorage": {
             "capacityGib": file_system.capacity_gib,
@@ -53,7 +58,7 @@ def _foundation(option: Option) -> dict[str, Any]:
 
 
 def _existing(option: Option) -> dict[str, Any]:
-    existing = option.existing_network
+    existing = option.deployment.existing_network
     if not isinstance(existing, GcpExistingIds):
         return {}
     return {
@@ -71,13 +76,13 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
         # The grants of a key that others use too are not this cluster's to make and to remove.
         "grantKeyUse": False if _existing(option).get("keyId") else None,
     }
-    if option.scheduler == "kubernetes":
-        file_system = option.file_system
+    if option.deployment.scheduler == "kubernetes":
+        file_system = option.design.file_system
         assert file_system is not None  # noqa: S101 - checked before
         return {
             **values,
             "sharedStorageGib": file_system.capacity_gib,
-            "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+            "stopWhenIdleMinutes": _whole(option.deployment.stop_when_idle_minutes),
         }
     return {
         **values,
@@ -89,17 +94,18 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
 
 
 def _nodes(plan: Plan, option: Option, node_type: dict[str, Any], catalogue: Catalogue) -> dict[str, Any]:
-    instance = catalogue.instances[option.instance]
+    deployment = option.deployment
+    instance = catalogue.instances[option.cluster.instance]
     # What the catalogue calls the image of a TPU host is the version of its software; it takes no image.
     is_tpu = instance.accelerator.startswith("tpu-")
     values: dict[str, Any] = {
         "nodeType": {**node_type, "image": None if is_tpu else instance.image},
-        "capacity": option.capacity,
-        "reservationId": option.reservation or None,
-        "timeToLiveHours": _whole(option.time_to_live_hours),
-        "stopWhenIdleMinutes": _whole(option.stop_when_idle_minutes),
+        "capacity": deployment.capacity,
+        "reservationId": deployment.reservation or None,
+        "timeToLiveHours": _whole(deployment.time_to_live_hours),
+        "stopWhenIdleMinutes": _whole(deployment.stop_when_idle_minutes),
     }
-    if option.scheduler == "kubernetes":
+    if deployment.scheduler == "kubernetes":
         return values
     return {
         **values,
@@ -114,10 +120,11 @@ def _whole(amount: float | None) -> int | None:
 
 
 def _node_type(option: Option, catalogue: Catalogue) -> dict[str, Any]:
-    instance = catalogue.instances[option.instance]
+    cluster = option.cluster
+    instance = catalogue.instances[cluster.instance]
     return {
-        "instanceType": option.instance,
-        "gpusPerNode": option.gpus_per_node,
+        "instanceType": cluster.instance,
+        "gpusPerNode": cluster.gpus_per_node,
         "gpuType": catalogue.accelerators[instance.accelerator].gres_type,
         "cpus": instance.vcpus,
         "memoryMib": None if instance.memory_bytes is None else int(instance.memory_bytes // _MIB),

@@ -38,23 +38,23 @@ def project_name(option: Option, layer: str) -> str:
 
 def stack_name(plan: Plan, option: Option) -> str:
     """Return the name of every layer's stack: clusters of one account differ in it by name or by place."""
-    return f"{plan.cluster.name}-{option.region}"
+    return f"{plan.cluster.name}-{option.deployment.region}"
 
 
 def stack_of(plan: Plan, option: Option, layer: str) -> str:
     """Return the full name of a layer's stack, as references to it need it."""
-    organization = (option.state.organization if option.state else "") or _NO_ORGANIZATION
+    organization = (option.deployment.state.organization if option.deployment.state else "") or _NO_ORGANIZATION
     return f"{organization}/{project_name(option, layer)}/{stack_name(plan, option)}"
 
 
 def state_url(option: Option) -> str:
     """Return where the layers' state is kept; all layers name it, since they read each other's outputs."""
-    return option.state.url if option.state else _LOCAL_STATE
+    return option.deployment.state.url if option.deployment.state else _LOCAL_STATE
 
 
 def secrets_provider(option: Option) -> str:
     """Return what encrypts the stacks' secrets; empty for the backend's own."""
-    return option.state.secrets_provider if option.state else ""
+    return option.deployment.state.secrets_provider if option.deployment.state else ""
 
 
 def prefixed(option: Option, layer: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def monthly_budget_usd(option: Option) -> int | None:
     per_month = {"hourly": HOURS_PER_MONTH, "monthly": 1.0}
     amounts = [
         None if line.usd_per_period is None else line.usd_per_period * per_month[line.line.charge]
-        for line in option.lines
+        for line in option.money.lines
         if line.line.charge in per_month
     ]
     known = [amount for amount in amounts if amount is not None]

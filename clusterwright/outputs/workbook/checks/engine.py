@@ -67,15 +67,15 @@ def _able(work: Workbook, key: str) -> bool:
 def _summary(work: Workbook, views: Views) -> Iterator[EngineCheck]:
     for target, cells in views.summary.items():
         option = work.plan.option(target)
-        if option is None or option.busy_fraction > 1 + 1e-9:
+        if option is None or option.money.busy_fraction > 1 + 1e-9:
             continue
-        run = option.run_usd if option.run_share_usd is None else option.run_share_usd
+        run = option.money.run_usd if option.money.run_share_usd is None else option.money.run_share_usd
         wanted = (
             ("run", f"{work.plan.workload.unit.each} in cash or its share", run),
-            ("horizon", "horizon", option.horizon_usd),
-            ("npv", "present value", option.npv_usd),
-            ("bought", "buy now", option.capex_usd),
-            ("per hour", "USD per GPU-hour", option.usd_per_gpu_hour),
+            ("horizon", "horizon", option.money.horizon_usd),
+            ("npv", "present value", option.money.npv_usd),
+            ("bought", "buy now", option.money.capex_usd),
+            ("per hour", "USD per GPU-hour", option.money.usd_per_gpu_hour),
         )
         for name, text, usd in wanted:
             yield _money(f"Summary, {NAME_OF_TARGET[target]}: {text}", cells[name], usd)
@@ -94,10 +94,10 @@ def _options(work: Workbook, views: Views) -> Iterator[EngineCheck]:
             yield _money(f"Options, {label}: {name}", cells[kind], usd)
     for target, sheet in views.cash.items():
         option = work.plan.option(target)
-        if option is not None and has_all(work, option) and option.busy_fraction <= 1 + 1e-9:
+        if option is not None and has_all(option) and option.money.busy_fraction <= 1 + 1e-9:
             page = work.page(f"Cash {target}").name
-            yield _money(f"{page}: total", sheet.sum_figure("total"), option.horizon_usd)
-            yield _money(f"{page}: present value", sheet.sum_figure("present value"), option.npv_usd)
+            yield _money(f"{page}: total", sheet.sum_figure("total"), option.money.horizon_usd)
+            yield _money(f"{page}: present value", sheet.sum_figure("present value"), option.money.npv_usd)
 
 
 def _returns(work: Workbook, views: Views) -> Iterator[EngineCheck]:

@@ -119,7 +119,7 @@ def write_bill(work: Workbook, terms: Mapping[str, Terms]) -> Bill:
         page.text(0, column, title, style)
     rows: list[BillRow] = []
     shared: dict[tuple[str, int], tuple[int, PricedLine]] = {}
-    bills = [(option.target, option.target, option.lines) for option in work.plan.options]
+    bills = [(option.target, option.target, option.money.lines) for option in work.plan.options]
     bills += [(cost.key, cost.target, cost.lines) for cost in work.found.costs if option_of(work.plan, cost) is None]
     for label, target, lines in bills:
         for place, line in enumerate(lines):

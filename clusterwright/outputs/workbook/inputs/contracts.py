@@ -67,7 +67,7 @@ class Terms:
 
 def contracted(work: Workbook) -> dict[str, Candidate]:
     """Return the rented options with a contract, or with charges beside their bill, by key."""
-    candidates = {key: offer.candidate for key, offer in work.found.offers.items()}
+    candidates = {key: way.candidate for key, way in work.found.ways.items() if way.candidate is not None}
     found = [candidates[cost.key] for cost in work.found.costs if cost.key in candidates and not cost.owned]
     return {
         entry.key: entry

@@ -57,7 +57,7 @@ def _prices(work: Workbook, page: Page, row: int) -> None:
     """Write every price once: lines of several options, or of one twice, stand there together."""
     page.text(row - 1, 0, "Prices", "bold")
     _titles(page, row, _PRICES, (1, 2, 3))
-    lines = [(option.target, line) for option in work.plan.options for line in option.lines]
+    lines = [(option.target, line) for option in work.plan.options for line in option.money.lines]
     lines += [(cost.key, line) for cost in work.found.costs for line in cost.lines]
     seen: set[tuple[str, str, str, float | None]] = set()
     for key, line in lines:

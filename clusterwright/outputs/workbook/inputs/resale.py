@@ -14,7 +14,6 @@ from clusterwright.outputs.workbook.writing.formula import (
 )
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook
-from clusterwright.plan.owned import cost as owning
 from clusterwright.tco.terms.assumptions import assumptions, resale_points
 from clusterwright.tco.terms.resale import ResaleCurve, ResaleShare
 
@@ -25,7 +24,7 @@ Resale = Callable[[Figure], Figure]
 
 def curve_of(work: Workbook) -> ResaleCurve:
     """Return the curve of the blueprint, else that of the assumptions."""
-    given = owning.resale_of(work.plan.tco)
+    given = work.plan.economics.resale
     points = ((month, ResaleShare(low=base, base=base, high=base)) for month, base in resale_points(assumptions()))
     return given or ResaleCurve(points=tuple(points))
 

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 
 from clusterwright.outputs.workbook.inputs.method_shares import NAMES
 from clusterwright.outputs.workbook.inputs.resale import Resale, curve_of, reference_age, write_resale
-from clusterwright.outputs.workbook.inputs.stages import growth_of, mean_work, staged
+from clusterwright.outputs.workbook.inputs.stages import mean_work, staged
 from clusterwright.outputs.workbook.writing.formula import Figure, largest, when
 from clusterwright.outputs.workbook.writing.page import Page
-from clusterwright.outputs.workbook.writing.shared import Workbook
+from clusterwright.outputs.workbook.writing.shared import Workbook, is_given
 from clusterwright.tco.renting.metered import SERVICES
 
 _COLUMNS = ("name", "value", "unit", "basis", "reason", "source", "date")
 _FIRST = 3
-_MONTH_S = 730 * 3600.0
-_YEAR_S = 8760 * 3600.0
 _GB = 1e9
 #: Columns whose text is right of a number and would touch it.
 _UNIT = 2
@@ -73,7 +71,7 @@ def _formula(work: Workbook, entry: Input, resale: Resale) -> Figure | None:
     """Return what an input is found by, as long as nobody types another value; None where it is a number."""
     names = work.names
     if entry.name == "resale_fraction":
-        found = resale(reference_age(names, resale, given=work.plan.tco.owner.resale_fraction is not None))
+        found = resale(reference_age(names, resale, given=is_given(work, "resale_fraction")))
     elif entry.name == "building_value_fraction":
         found = largest(0.0, 1.0 - names["horizon_months"] / 12.0 / names["building_life_years"])
     elif entry.name == "usd_per_shown":
@@ -106,10 +104,10 @@ def _name(work: Workbook, page: Page, name: str, row: int, value: object) -> Non
 
 def _economics(work: Workbook) -> list[Input]:
     economics, unit = work.plan.economics, work.plan.workload.unit
-    runs = next((cost.runs_in_horizon for cost in work.found.costs), work.plan.options[0].runs_in_horizon)
+    runs = next((cost.runs_in_horizon for cost in work.found.costs), work.plan.options[0].money.runs_in_horizon)
     runs /= mean_work(work)
     days = economics.utilisation * economics.horizon_months * economics.hours_per_month / (runs * 24)
-    growth = growth_of(work)
+    growth = economics.growth
     grown = (
         [
             Input(name=_PACE[0], value=growth.growth_per_year, unit="share by which each year has more work"),
@@ -142,8 +140,8 @@ def _economics(work: Workbook) -> list[Input]:
         *_currency(work),
         *grown,
         *(
-            [Input(name="building_life_years", value=work.plan.tco.owner.building_life / _YEAR_S, unit="years")]
-            if work.plan.tco.owner.building_usd_per_kw is not None
+            [Input(name="building_life_years", value=building_life_years, unit="years")]
+            if (building_life_years := work.plan.finance.building_life_years) is not None
             else []
         ),
     ]
@@ -184,13 +182,14 @@ def _parameters(work: Workbook) -> list[Input]:
 
 
 def _finance(work: Workbook) -> list[Input]:
-    section, found = work.plan.tco, work.found.taxed
-    loan, lease = section.loan, section.lease
+    found, financing = work.found.taxed, work.plan.finance.financing
+    loan = financing if financing and financing.kind == "loan" else None
+    lease = financing if financing and financing.kind != "loan" else None
     rate = work.plan.economics.discount_rate
     example = {"basis": "example", "reason": _EXAMPLE, "source": ""}
     borrowed = {} if loan else example
     leased = {} if lease else example
-    months = round(loan.term / _MONTH_S) if loan else min(48, work.rows - 1)
+    months = loan.months if loan and loan.months else min(48, work.rows - 1)
     rows = [
         Input(name="tax_rate", value=found.tax_rate, unit="share of income"),
         Input(name=METHOD, value=found.depreciation, unit="row of the sheet Depreciation"),
@@ -202,9 +201,19 @@ def _finance(work: Workbook) -> list[Input]:
             name="bonus_depreciation", value=found.bonus_fraction, unit="share written off at once in the first year"
         ),
         Input(name="loan_share", value=loan.share if loan else 0.8, unit="share of the purchase", **borrowed),
-        Input(name="loan_rate", value=loan.rate if loan else rate, unit="per year, a twelfth per month", **borrowed),
+        Input(
+            name="loan_rate",
+            value=loan.rate_per_year if loan else rate,
+            unit="per year, a twelfth per month",
+            **borrowed,
+        ),
         Input(name="loan_months", value=max(1, months), unit="payments", **borrowed),
-        Input(name="lease_rate", value=lease.rate if lease else rate, unit="per year, a twelfth per month", **leased),
+        Input(
+            name="lease_rate",
+            value=lease.rate_per_year if lease else rate,
+            unit="per year, a twelfth per month",
+            **leased,
+        ),
         Input(
             name="lease_residual", value=lease.residual if lease else 0.0, unit="share of the purchase left", **leased
         ),
@@ -219,22 +228,26 @@ def _finance(work: Workbook) -> list[Input]:
 
 def _own_methods(work: Workbook) -> dict[str, str]:
     """Return the methods of categories that are not written off like the rest."""
-    section = work.plan.tco
-    building = {"building": section.owner.building_depreciation} if section.owner.building_usd_per_kw else {}
-    return {**building, **section.depreciation_of}
+    has_building = work.plan.finance.building_life_years is not None
+    methods = work.plan.finance.taxes.depreciation_of
+    return {name: method for name, method in methods.items() if has_building or name != "building"}
 
 
 def _cloud(work: Workbook) -> list[Input]:
-    """Return what clouds charge beside the bill, as far as the blueprint gives it."""
-    section = work.plan.tco.cloud
+    """Return what providers charge beside the bill, as far as the blueprint gives it."""
+    rented = [way.candidate for way in work.plan.alternatives if way.candidate is not None and not way.owned]
+    charges = {charge.item: charge for candidate in rented for charge in candidate.charges}
     rows = [
-        Input(name=f"{service}_gb_per_month", value=getattr(section, service) / _GB, unit="GB a month", reason=item)
+        Input(name=f"{service}_gb_per_month", value=charges[item].bytes_per_month / _GB, unit="GB a month", reason=item)
         for service, item in SERVICES.items()
+        if item in charges
     ]
-    rows.append(Input(name="setup_usd", value=section.setup, unit="USD at the start of what is rented"))
-    rows.append(Input(name="goodput_loss", value=section.goodput_loss, unit="share of the price of GPU nodes"))
-    if not isinstance(section.support, str):
-        rows.append(Input(name="support_share", value=section.support, unit="share of a month's rent and charges"))
+    once = next((charge.usd for charge in charges.values() if charge.once), 0.0)
+    lost = next((entry.fraction for candidate in rented for entry in candidate.surcharges), 0.0)
+    shares = (share for candidate in rented if candidate.support and (share := candidate.support.share))
+    rows.append(Input(name="setup_usd", value=once, unit="USD at the start of what is rented"))
+    rows.append(Input(name="goodput_loss", value=lost, unit="share of the price of GPU nodes"))
+    rows.append(Input(name="support_share", value=next(shares, 0.0), unit="share of a month's rent and charges"))
     return [row for row in rows if row.value]
 
 

@@ -19,9 +19,8 @@ from clusterwright.outputs.workbook.writing.formula import (
     total_where,
     when,
 )
-from clusterwright.outputs.workbook.writing.shared import Rows, Workbook
-from clusterwright.plan.owned import cost as owning
-from clusterwright.tco.terms.stages import CONSTANT, GrowthSchedule
+from clusterwright.outputs.workbook.writing.shared import Rows, Workbook, is_given
+from clusterwright.tco.terms.stages import CONSTANT
 
 _FIRST = 9
 #: The sheet of an owned base that keeps its size, a part of mixes.
@@ -51,19 +50,14 @@ class Stages:
     factors: Mapping[str, Rows]
 
 
-def growth_of(work: Workbook) -> GrowthSchedule:
-    """Return how the work of a plan grows and its equipment is replaced."""
-    return owning.growth_of(work.plan.tco)
-
-
 def staged(work: Workbook) -> bool:
     """Return whether the work of a plan grows or its equipment is replaced."""
-    return growth_of(work) != CONSTANT
+    return work.plan.economics.growth != CONSTANT
 
 
 def mean_work(work: Workbook) -> float:
     """Return the mean of the work over the horizon, of the first year's, as the engine counts it."""
-    return growth_of(work).mean_work(work.plan.economics.horizon_months)
+    return work.plan.economics.growth_factor
 
 
 def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure], *, sheet: str = "Stages") -> Stages:
@@ -86,7 +80,7 @@ def write_stages(work: Workbook, resale: Resale, owner: tuple[Figure, Figure], *
     page.sheet.repeat_columns(0)
     horizon, refresh = names["horizon_months"], names["refresh_months"]
     busy, nodes = owner
-    reference = reference_age(names, resale, given=work.plan.tco.owner.resale_fraction is not None)
+    reference = reference_age(names, resale, given=is_given(work, "resale_fraction"))
     facts = (
         ("mean work over the horizon", figure(0.0)),
         ("busy share of the first year", busy),

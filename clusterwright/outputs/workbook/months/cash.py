@@ -55,7 +55,7 @@ class CashSheet:
     @property
     def owned(self) -> bool:
         """Whether the option is bought, powered and staffed by its owner."""
-        return self.option.it_power_w is not None
+        return self.option.cluster.it_power_w is not None
 
     def of(self, kind: Class) -> tuple[Figure, ...]:
         """Return the sum of the columns of a kind, by row; empty if there is none."""
@@ -109,7 +109,7 @@ def write_cash(
         sheet: name of the sheet, that of the option's target without one.
     """
     page = work.page(sheet or f"Cash {option.target}")
-    beside = "" if has_all(work, option) else ", the bill alone: charges and support are on Contracts by month"
+    beside = "" if has_all(option) else ", the bill alone: charges and support are on Contracts by month"
     page.title(f"Cash flow: {NAME_OF_TARGET[option.target]}{beside}")
     page.widths(26, rest=17, columns=30)
     page.sheet.freeze_panes(_FIRST, 2)
@@ -124,7 +124,7 @@ def write_cash(
         for row in range(work.rows)
     ]
     kinds = [column.kind for column in formulas]
-    compared = key in work.found.rows and has_all(work, option)
+    compared = key in work.found.rows and has_all(option)
     rest = by_class(work, key, [month.value for month in months], kinds, rows) if compared else {}
     left_to_the_engine(work, page.name, rest, {told(kind) for kind in kinds})
     if rest:
@@ -169,15 +169,17 @@ def write_cash(
 def owner_cells(work: Workbook, option: Option, busy: float) -> tuple[Figure, Figure]:
     """Return the cells of an owned option's busy share of the horizon, and of its servers."""
     page = work.page(f"Cash {option.target}")
-    return page.cell(5, 1, busy), page.cell(8, 1, float(option.nodes))
+    return page.cell(5, 1, busy), page.cell(8, 1, float(option.cluster.nodes))
 
 
-def has_all(work: Workbook, option: Option) -> bool:
+def has_all(option: Option) -> bool:
     """Return whether an option's sheet has all that is paid: what a cloud charges beside the bill is elsewhere."""
-    return option.it_power_w is not None or work.plan.tco.cloud == type(work.plan.tco.cloud)()
+    money = option.money
+    return not (money.charges or money.support or money.surcharges)
 
 
 def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, Figure]:
+    cluster = option.cluster
     names, unit = work.names, work.plan.workload.unit
     hours = names["horizon_months"] * names["hours_per_month"]
     for row, title in enumerate(
@@ -194,18 +196,18 @@ def _head(work: Workbook, page: Page, option: Option, bill: Bill) -> dict[str, F
     ):
         page.text(row, 0, title)
     mean = names.get("mean_work", figure(1.0))
-    days = page.number(4, 1, option.calendar_days, "input")
+    days = page.number(4, 1, option.performance.calendar_days, "input")
     facts = {
-        "gpus": page.number(2, 1, float(option.gpus), "input"),
-        "it_power_w": page.number(3, 1, option.it_power_w or 0.0, "input"),
+        "gpus": page.number(2, 1, float(cluster.gpus), "input"),
+        "it_power_w": page.number(3, 1, cluster.it_power_w or 0.0, "input"),
         "days": days,
         "busy": page.put(5, 1, names["runs_in_horizon"] / mean * days * 24.0 / hours, "number"),
         "held": page.put(6, 1, days * 24.0 / (hours * names["utilisation"] * mean), "number"),
         "running": page.put(7, 1, days * 24.0 / hours, "number"),
-        "servers": page.number(8, 1, float(option.nodes), "input"),
+        "servers": page.number(8, 1, float(cluster.nodes), "input"),
         "cluster": figure(1.0),
     }
-    if option.it_power_w is not None:
+    if cluster.it_power_w is not None:
         page.text(2, _FACTS, "equipment, USD", "text")
         facts["equipment_usd"] = page.put(
             2, _FACTS + 1, bill.usd(option.target, charge="once", category=f"<>{ONE_TIME}")

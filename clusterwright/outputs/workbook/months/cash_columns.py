@@ -70,14 +70,15 @@ def columns_of(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, F
         bill: the bill's lines.
         facts: cells that costs are counted by, by name of the driver, and `busy`.
     """
+    cluster = option.cluster
     label = option.target
-    charges = {line.line.charge for line in option.lines}
+    charges = {line.line.charge for line in option.money.lines}
     found = []
     if "once" in charges:
         found += _purchases(work, option, bill)
-    if option.it_power_w is not None:
+    if cluster.it_power_w is not None:
         found += _owned(work, facts)
-    if option.it_power_w is None or charges & {"hourly", "monthly"}:
+    if cluster.it_power_w is None or charges & {"hourly", "monthly"}:
         rents = {
             "while working": Part(
                 usd=bill.usd_per_month(work, label, paid="while working") * facts["busy"], due="month", unit="work"
@@ -85,7 +86,7 @@ def columns_of(work: Workbook, option: Option, bill: Bill, facts: Mapping[str, F
             "always": Part(usd=bill.usd_per_month(work, label, paid="always"), due="month", unit="cluster"),
             "committed": Part(usd=bill.usd_per_month(work, label, paid="committed"), due="month", unit="committed"),
         }
-        standing: Class = "standing" if option.it_power_w is None else "kept"
+        standing: Class = "standing" if cluster.it_power_w is None else "kept"
         kinds: dict[str, Class] = {"while working": "used", "always": standing, "committed": "committed"}
         found += [
             Formula(title=f"rent {name}", kind=kinds[name], parts=(part,))
@@ -99,7 +100,7 @@ def _purchases(work: Workbook, option: Option, bill: Bill) -> list[Formula]:
     """Return what the bill buys: in one column, and in one of its own what is written off or paid otherwise."""
     label = option.target
     rest, found = bill.usd(label, charge="once"), []
-    for category in sorted({line.line.category for line in option.lines if line.line.charge == "once"}):
+    for category in sorted({line.line.category for line in option.money.lines if line.line.charge == "once"}):
         asset = asset_of(work, category)
         if asset != EQUIPMENT or category == ONE_TIME:
             usd = bill.usd(label, charge="once", category=category)

@@ -30,7 +30,7 @@ from clusterwright.outputs.workbook.writing.shared import (
     Workbook,
     label_of,
 )
-from clusterwright.plan.alternatives.hybrids import BASE, BRIDGED
+from clusterwright.plan.alternatives.hybrids import BASE
 from clusterwright.tco.renting.mixes import Mix
 
 _TOP = 4
@@ -108,17 +108,14 @@ def write_mixes(work: Workbook, base: Flows | None, stages: Stages | None) -> di
     for row, month in enumerate(work.months):
         page.put(first + row, 0, month, "number")
         worked.append(page.put(first + row, 1, done[row] * work.lengths[row], "number"))
-    asked = iter(work.plan.tco.hybrid)
     found = {}
     column = 3
     for place, mix in enumerate(mixes.values()):
-        hybrid = None if mix.key.endswith(BRIDGED) else next(asked, None)
         parts = _parts(work, mix, base)
         if parts is None:
             continue
         writer = _Writer(work=work, page=page, first=first, worked=tuple(worked), done=done)
-        utilisation = hybrid.utilisation if hybrid else None
-        found[mix.key] = writer.mix((_TOP + place, column), mix, parts, utilisation)
+        found[mix.key] = writer.mix((_TOP + place, column), mix, parts)
         column += len(_BY_MONTH) + 1
     return found
 
@@ -141,15 +138,15 @@ class _Writer:
     worked: Rows
     done: Rows
 
-    def mix(self, place: tuple[int, int], mix: Mix, parts: tuple[Flows, Flows], utilisation: float | None) -> Mixed:
+    def mix(self, place: tuple[int, int], mix: Mix, parts: tuple[Flows, Flows]) -> Mixed:
         """Write one mix: its facts in a row, its months from a column on."""
         (row, column), (own, rent) = place, parts
-        share, most = self._facts(row, mix, own, utilisation)
+        share, most = self._facts(row, mix, own)
         self.page.text(self.first - 2, column, label_of(mix.key), "bold")
         self.page.widths_at(column, *(15.0 for _ in _BY_MONTH))
         self.page.head(self.first - 1, _BY_MONTH, texts=0, column=column)
         rows = range(self.work.rows)
-        keeps = own.key.endswith(BASE) or self.work.plan.tco.growth < 0
+        keeps = own.key.endswith(BASE) or self.work.plan.economics.growth.growth_per_year < 0
         fixed = self._column(column, [self._there(at, share) for at in rows], "number")
         working = [smallest(1.0, most / self.done[at]) if keeps else most for at in rows]
         does = self._column(column + 1, [self._there(at, usd) for at, usd in enumerate(working)], "number")
@@ -194,16 +191,16 @@ class _Writer:
             columns=columns,
         )
 
-    def _facts(self, row: int, mix: Mix, own: Flows, utilisation: float | None) -> tuple[Figure, Figure]:
+    def _facts(self, row: int, mix: Mix, own: Flows) -> tuple[Figure, Figure]:
         page = self.page
         page.text(row, 0, label_of(mix.key))
         nodes = page.number(row, 1, float(mix.nodes), "input")
         whole_cluster = page.number(row, 2, float(own.cost.nodes), "number")
         share = page.put(row, 3, nodes / whole_cluster, "share_2")
-        if utilisation is None:
+        if mix.utilisation is None:
             may = page.put(row, 4, own.busy, "share_2")
         else:
-            may = page.number(row, 4, utilisation, "share_input")
+            may = page.number(row, 4, mix.utilisation, "share_input")
         return share, page.put(row, 5, smallest(1.0, share * may / own.busy), "share_2")
 
     def _column(self, column: int, figures: Sequence[Figure], style: str = "usd") -> Rows:

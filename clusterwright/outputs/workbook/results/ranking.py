@@ -36,7 +36,7 @@ class _Live:
         shown = self.options[way.key]
         found = {2: flows.days, 5: shown["horizon"], 6: shown["npv"]}
         if way.key in self.units:
-            found[_CASH if way.run_share_usd is None else _SHARE] = self.units[way.key][
+            found[_CASH if way.money.run_share_usd is None else _SHARE] = self.units[way.key][
                 unit_column(self.work.plan.workload.unit)
             ]
         option = option_of(self.work.plan, flows.cost)
@@ -101,9 +101,17 @@ def _columns(unit: WorkUnit) -> tuple[str, ...]:
 
 
 def _figures(page: Page, row: int, way: Alternative, live: Mapping[int, Figure]) -> None:
+    money = way.money
     page.text(row, 0, term_text(way.key))
-    page.number(row, 1, way.nodes, "count")
-    amounts = (way.calendar_days, way.run_usd, way.run_share_usd, way.horizon_usd, way.npv_usd, way.capex_usd)
+    page.number(row, 1, way.cluster.nodes, "count")
+    amounts = (
+        way.performance.calendar_days,
+        money.run_usd,
+        money.run_share_usd,
+        money.horizon_usd,
+        money.npv_usd,
+        money.capex_usd,
+    )
     for column, amount in enumerate(amounts, start=2):
         if column in live:
             page.put(row, column, live[column], "days" if column == 2 else "usd")  # noqa: PLR2004 - the first is of time

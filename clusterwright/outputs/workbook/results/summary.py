@@ -84,17 +84,17 @@ def write_summary(
         page.text(
             row, 0, NAME_OF_TARGET[option.target] + (" *" if plan.planned(plan.recommended_key) is option else "")
         )
-        page.text(row, 1, f"{option.nodes} x {option.instance}, {option.gpus} GPUs")
+        page.text(row, 1, f"{option.cluster.nodes} x {option.cluster.instance}, {option.cluster.gpus} GPUs")
         page.heighten(row, {2: arrangement})
         page.text(row, 2, arrangement, "wrapped")
         if option.target not in sheets:
-            page.number(row, _FIRST_NUMBER, option.calendar_days, "number")
+            page.number(row, _FIRST_NUMBER, option.performance.calendar_days, "number")
             for column in range(_FIRST_MONEY, _SHARE):
                 page.text(row, column, "unknown", "text_right")
             continue
         page.put(row, _FIRST_NUMBER, sheets[option.target].days, "number")
         cash, key = sheets[option.target], keys.get(option.target, "")
-        if has_all(work, option) or key not in options or key not in units:
+        if has_all(option) or key not in options or key not in units:
             money = (cash.run_figure(), cash.sum_figure("total"), cash.sum_figure("present value"))
         else:
             money = (units[key][unit_column(unit)], options[key]["horizon"], options[key]["npv"])
@@ -131,7 +131,7 @@ def _figures(
     page: Page, row: int, option: Option, cash: CashSheet, money: tuple[Figure, Figure, Figure]
 ) -> dict[str, Figure]:
     """Write an option's money: of a unit of work, of the horizon, and its present value; return the cells by name."""
-    in_cash = option.run_share_usd is None
+    in_cash = option.money.run_share_usd is None
     run = page.put(row, _FIRST_MONEY if in_cash else _FIRST_MONEY + 1, money[0])
     page.text(row, _FIRST_MONEY + 1 if in_cash else _FIRST_MONEY, NONE, "text_right")
     figures: tuple[Figure, ...] = (
@@ -141,6 +141,6 @@ def _figures(
         (run / (cash.gpus * cash.days * _HOURS_A_DAY)).or_else("unknown"),
     )
     cells = [page.put(row, column, usd) for column, usd in enumerate(figures, start=_FIRST_MONEY + 2)]
-    if option.priced_share is not None:
-        page.number(row, _SHARE, option.priced_share, "share")
+    if option.money.priced_share is not None:
+        page.number(row, _SHARE, option.money.priced_share, "share")
     return dict(zip(("run", "horizon", "npv", "bought", "per hour"), (run, *cells), strict=True))

@@ -86,11 +86,11 @@ def write_units(
     }
     # Only what the row's formulas read is an input: a cell that is written again would count as changed.
     goodputs = {
-        key: figure(offer.goodput)
+        key: figure(goodput)
         if key in counted_by_engine or key in mixes
-        else page.number(rows[key], 1, offer.goodput, "share_input")
-        for key, offer in work.found.offers.items()
-        if key in rows
+        else page.number(rows[key], 1, goodput, "share_input")
+        for key, way in work.found.ways.items()
+        if key in rows and (goodput := way.performance.goodput) is not None
     }
     found: dict[str, dict[str, Figure]] = {}
     for row, flows in enumerate(work.flows.values(), start=_FIRST):

@@ -66,12 +66,13 @@ def write_financing(work: Workbook, taxed: dict[str, Taxed]) -> dict[str, dict[s
     page.head(3, (paid.label, *_KINDS))
     for row, title in enumerate(_ROWS, start=4):
         page.label(row, 0, title)
-    note = "in the blueprint" if work.plan.tco.loan else "example"
-    lease = work.plan.tco.lease
+    financing = work.plan.finance.financing
+    given = "" if financing is None else financing.kind
+    note = "in the blueprint" if given == "loan" else "example"
     page.text(10, 0, "source", "note")
     page.text(10, 2, note, "text_right")
-    for column, kind in ((3, "operating"), (4, "finance")):
-        page.text(10, column, "in the blueprint" if lease and lease.kind == kind else "example", "text_right")
+    for column, kind in ((3, "operating_lease"), (4, "finance_lease")):
+        page.text(10, column, "in the blueprint" if given == kind else "example", "text_right")
     cost = page.put(11, 1, total(span(paid.bought)))
     page.label(11, 0, "purchase, USD")
     worth = paid.figures["npv_after"]

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from clusterwright.finance.finances import Finances
 from clusterwright.outputs.workbook.writing.formula import Figure, Span, added, product_sum, span, total
 from clusterwright.outputs.workbook.writing.page import Page
+from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.money import Currency
 from clusterwright.plan.text.words import term_text
 from clusterwright.tco.terms.records import CandidateCost
 
@@ -161,8 +161,13 @@ def option_of(plan: Plan, cost: CandidateCost) -> Option | None:
     if option is None or cost.mixed:
         return None
     # A commitment of the comparison is sized for the horizon: under one term it may be another cluster.
-    same = cost.key in (option.target, f"{option.target}/{option.term}") and cost.nodes == option.nodes
+    same = cost.key in (option.target, f"{option.target}/{option.money.term}") and cost.nodes == option.cluster.nodes
     return option if same else None
+
+
+def is_given(work: Workbook, parameter: str) -> bool:
+    """Tell whether the blueprint gives a parameter of owning."""
+    return any(entry.key == parameter for entry in work.plan.economics.given)
 
 
 def bill_label(work: Workbook, cost: CandidateCost) -> str:
