@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import clusterwright as cw
-from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.text.training import layout_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
 

@@ -11,7 +11,8 @@ from clusterwright.explain.records import Explanation, Input, Names, explained, 
 from clusterwright.explain.traffic import traffic_numbers
 from clusterwright.plan.record import FrontPoint, Hardware, Option
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import choice_text, days_text, layout_text
+from clusterwright.plan.text.training import choice_text, layout_text
+from clusterwright.plan.text.words import days_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model import compute, experts
 from clusterwright.sizing.records.job import ComputeTime, StageMemory

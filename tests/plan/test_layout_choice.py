@@ -6,7 +6,7 @@ from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.text.money import USD
-from clusterwright.plan.text.words import choice_text, layout_text
+from clusterwright.plan.text.training import choice_text, layout_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 
 from .examples import SHIPPED, plan_of

@@ -24,7 +24,8 @@ from clusterwright.plan.document import json_schema
 from clusterwright.plan.findings.price_evidence import _horizon_usd, old_prices
 from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.plan.text.ranking import answers_text, paper_ways, reason_lines
-from clusterwright.plan.text.words import booking_text, layout_text, on_demand_text
+from clusterwright.plan.text.training import layout_text
+from clusterwright.plan.text.words import booking_text, on_demand_text
 from clusterwright.sizing.records.job import Layout
 from clusterwright.sweep.costs import _rounded
 from clusterwright.sweep.space import NodeRange, _bounds

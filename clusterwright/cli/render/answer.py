@@ -40,10 +40,8 @@ from clusterwright.plan.text.words import (
     hardware_lines,
     horizon_answer,
     own_facts_lines,
-    software_text,
     term_text,
     unit_answer,
-    usual_layout_text,
 )
 from clusterwright.plan.work import work_text
 from clusterwright.tco.terms.records import Breakeven
@@ -176,7 +174,7 @@ def _check_line(plan: Plan) -> str:
     assumed = [
         *([counted(prices, "price")] if prices else []),
         *([counted(values, "value")] if values else []),
-        *(["software (workload.framework names none)"] if software_text(plan) else []),
+        *shown_of(plan).assumed(plan),
     ]
     said = [f"assumed: {', '.join(assumed)}"] if assumed else []
     said.append(f"not counted: {counted(len(plan.not_counted), 'thing')}; prices as of {plan.as_of}: plan --details")
@@ -258,11 +256,8 @@ def _months(plan: Plan) -> str:
 
 
 def _caveats(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
-    return tuple(
-        line
-        for line in (caveats_line(plan, money), usual_layout_text(plan), software_text(plan), band_text(plan))
-        if line
-    )
+    lines = (caveats_line(plan, money), *shown_of(plan).caveats(plan), band_text(plan))
+    return tuple(line for line in lines if line)
 
 
 def _details(plan: Plan, money: MoneyFormat) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clusterwright.cli.render.finetuning import run_brief, run_details, run_lines
 from clusterwright.cli.render.serving import hosted_lines, service_brief, service_details, service_lines
-from clusterwright.cli.render.training import training_details
+from clusterwright.cli.render.training import training_assumed, training_caveats, training_details
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_plan
 from clusterwright.plan.text.money import MoneyFormat
@@ -25,6 +25,10 @@ def _length(days: float) -> str:
     return days_text(days) if days >= 1 else f"{days * 24:g} hours"
 
 
+def _nothing(_: Plan) -> Sequence[str]:
+    return ()
+
+
 def _no_lines(_: Plan, __: MoneyFormat) -> Sequence[str]:
     return ()
 
@@ -41,6 +45,8 @@ class Shown:
         goal: what the work must meet, in a line; title, brief: a block of its own on the first screen; lines: the same
             block among the details; table: lines below it, to the width of the terminal; details: blocks with their
             titles.
+        caveats: lines of what to beware of on the first screen; assumed: names of what is assumed beside prices and
+            values.
     """
 
     goal: Callable[[Plan], str] = _within
@@ -49,11 +55,13 @@ class Shown:
     lines: Callable[[Plan, MoneyFormat], Sequence[str]] = _no_lines
     table: Callable[[Plan, MoneyFormat], Sequence[str]] = _no_lines
     details: Callable[[Option], Sequence[tuple[str, Sequence[str]]]] = _no_details
+    caveats: Callable[[Plan], Sequence[str]] = _nothing
+    assumed: Callable[[Plan], Sequence[str]] = _nothing
 
 
 _COMMON = Shown()
 _SHOWN: Mapping[str, Shown] = {
-    "train": Shown(details=training_details),
+    "train": Shown(details=training_details, caveats=training_caveats, assumed=training_assumed),
     "finetune": Shown(title="Layout", brief=run_brief, lines=run_lines, details=run_details),
     "serve": Shown(
         goal=lambda plan: goal_text(serving_plan(plan)),

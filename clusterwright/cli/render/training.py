@@ -2,8 +2,15 @@
 
 from collections.abc import Sequence
 
-from clusterwright.plan.record import Option
-from clusterwright.plan.text.words import choice_text, fit_text, layout_text, offload_text
+from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.text.training import (
+    choice_text,
+    fit_text,
+    layout_text,
+    offload_text,
+    software_text,
+    usual_layout_text,
+)
 from clusterwright.plan.training.record import TrainingOption, training_option
 from clusterwright.units import percent
 
@@ -19,6 +26,16 @@ def training_details(option: Option) -> Sequence[tuple[str, Sequence[str]]]:
         ("Memory", _memory_bar(shown)),
         ("Limited by", _limits(shown)),
     )
+
+
+def training_caveats(plan: Plan) -> Sequence[str]:
+    """Return what the layout costs where it is not the fastest, and which software is assumed."""
+    return tuple(line for line in (usual_layout_text(plan), software_text(plan)) if line)
+
+
+def training_assumed(plan: Plan) -> Sequence[str]:
+    """Return the software, where the blueprint names none."""
+    return ("software (workload.framework names none)",) if software_text(plan) else ()
 
 
 def _memory_bar(option: TrainingOption) -> tuple[str, ...]:

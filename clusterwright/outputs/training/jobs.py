@@ -8,7 +8,7 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.kind import ClusterJob, Start, Step
 from clusterwright.outputs.kubernetes.cluster import KubernetesCluster
 from clusterwright.plan.record import Option, Plan
-from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.text.training import layout_text
 from clusterwright.plan.training.record import TrainingOption, training_option, training_plan
 
 #: Hours of the first run without data, which shows speed and stability; an assumption.

@@ -43,7 +43,7 @@ from clusterwright.outputs.training.worker import (
     worker_command,
 )
 from clusterwright.plan.record import Option
-from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.text.training import layout_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 
 _PORT = 29400

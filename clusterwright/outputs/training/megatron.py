@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from clusterwright.catalog.records import Model
 from clusterwright.outputs.training.megatron_layout import layout_arguments, uses_fsdp
-from clusterwright.plan.text.words import SCHEDULE_NAMES
+from clusterwright.plan.text.training import SCHEDULE_NAMES
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model.shapes import trained_layers
 from clusterwright.sizing.records.job import Layout, OffloadNeed

@@ -7,7 +7,8 @@ from clusterwright.outputs.drawing.charts import GREY, PALETTE, Bar, Segment
 from clusterwright.outputs.page_parts import Cell, Chart, Table
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital, data_text, layout_text, offload_text
+from clusterwright.plan.text.training import data_text, layout_text, offload_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan, training_plan
 from clusterwright.units import percent
 

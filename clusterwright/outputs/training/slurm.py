@@ -30,7 +30,8 @@ from clusterwright.outputs.training.sharded import (
     no_fsdp,
     yaml_text,
 )
-from clusterwright.plan.text.words import layout_text, on_target
+from clusterwright.plan.text.training import layout_text
+from clusterwright.plan.text.words import on_target
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.units import SECONDS_PER_DAY
 

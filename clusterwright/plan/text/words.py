@@ -3,9 +3,6 @@
 from clusterwright import units
 from clusterwright.plan.record import Alternative, Option, Plan, WorkUnit
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.training.record import TrainingOption, TrainingPlan
-from clusterwright.sizing.records.job import Layout
-from clusterwright.sizing.records.loading import DataFeed
 from clusterwright.units import counted
 
 NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
@@ -14,8 +11,6 @@ NAME_OF_PROVIDER = {
     "coreweave": "CoreWeave", "crusoe": "Crusoe", "hyperstack": "Hyperstack", "lambda": "Lambda", "nebius": "Nebius",
     "oci": "Oracle Cloud", "runpod": "RunPod", "runpod-community": "RunPod community",
 }  # fmt: skip
-#: Schedules that are reported, by their names in the literature.
-SCHEDULE_NAMES = {"zero-bubble": "ZB-H1", "dualpipe": "DualPipe"}
 #: This many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
 _HOURS_A_DAY = 24
@@ -166,64 +161,6 @@ def _hardware_line(option: Option, money: MoneyFormat) -> str:
         f"explain hardware --on {option.target} has all",
     ]
     return "; ".join(parts)
-
-
-def layout_text(layout: Layout) -> str:
-    """Return a layout in the field's shorthand: `TP 8 × PP 4 × DP 13, micro-batch 1, selective recompute`."""
-    parts = [f"TP {layout.tp}", f"PP {layout.pp}", f"DP {layout.dp}"]
-    parts += [f"{name} {size}" for name, size in (("CP", layout.cp), ("EP", layout.ep)) if size > 1]
-    extras = [
-        f"micro-batch {layout.micro_batch}",
-        f"{'no' if layout.recompute == 'none' else layout.recompute} recompute",
-    ]
-    if layout.recompute_layers is not None:
-        each = "chunk" if layout.vpp > 1 else "stage"
-        extras[-1] += f" of {layout.recompute_layers} layer{'s' if layout.recompute_layers > 1 else ''} per {each}"
-    if layout.vpp > 1:
-        extras.append(f"{layout.vpp} chunks interleaved")
-    elif layout.schedule in SCHEDULE_NAMES:
-        extras.append(f"schedule {SCHEDULE_NAMES[layout.schedule]}")
-    if layout.zero_stage > 0:
-        within = f" over groups of {layout.sharding_group}" if layout.sharding_group else ""
-        extras.append(f"ZeRO {layout.zero_stage}{within}")
-    return f"{' × '.join(parts)}, {', '.join(extras)}"
-
-
-def choice_text(option: TrainingOption) -> str:
-    """Return why the layout is taken where another one is faster, empty where it is the fastest."""
-    performance = option.performance
-    if performance.faster is None:
-        return ""
-    slower = units.percent(performance.faster.slower_share, digits=1)
-    return f"taken since {performance.faster.reason}: {layout_text(performance.faster.layout)} is faster by {slower}"
-
-
-def usual_layout_text(plan: Plan) -> str:
-    """Return what the answer's layout costs in time where it is not the fastest, empty where it is."""
-    shown = plan.planned(plan.recommended_key) or plan.options[0]
-    if not isinstance(shown, TrainingOption) or shown.performance.faster is None:
-        return ""
-    slower = units.percent(shown.performance.faster.slower_share, digits=1)
-    return (
-        f"layout taken since {shown.performance.faster.reason}, for {slower} more days than the fastest: plan --details"
-    )
-
-
-def offload_text(option: TrainingOption) -> str:
-    """Return what lies outside the accelerators and what that takes, empty where nothing does."""
-    performance = option.performance
-    need = performance.offload
-    if need is None:
-        return ""
-    size, where = need.host_bytes_per_node, "host memory"
-    of = need.host_memory_bytes_per_node
-    if need.nvme_bytes_per_node:
-        size, where, of = need.nvme_bytes_per_node, "local drives", need.nvme_capacity_bytes_per_node
-    held = "an unknown size" if of is None else f"{of / 1e9:,.0f} GB"
-    return (
-        f"{', '.join(need.what)} offloaded: {size / 1e9:,.0f} of {held} of {where} per node, "
-        f"{performance.step.offload_s:.2f} s of each step"
-    )
 
 
 def cluster_text(option: Option) -> str:
@@ -393,14 +330,6 @@ def on_demand_text(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     return f"{money.text(same.money.run_usd)} on demand{size}"
 
 
-def data_text(feed: DataFeed) -> str:
-    """Return what is read of the training data, and whether training waits for it."""
-    where = "local drives" if feed.staged else "shared storage"
-    rate = units.text(feed.read_bytes_per_s, units.BANDWIDTH, digits=2)
-    waits = f", training waits {feed.stall_s:.2g} s a step" if feed.stall_s > 0 else ""
-    return f"{rate} from {where}{waits}"
-
-
 def own_facts_lines(plan: Plan) -> list[str]:
     """Return the facts of the user that are in the place of the catalogue's, a line each."""
     lines = []
@@ -414,16 +343,6 @@ def _fact(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:,.10g}"
 
 
-def software_text(plan: Plan) -> str:
-    """Return which software a training run is assumed to have where its blueprint names none, else nothing."""
-    if not isinstance(plan, TrainingPlan) or plan.workload.framework:
-        return ""
-    return (
-        "software assumed, since workload.framework names none: days of the median of measured software, memory as "
-        "Megatron-LM keeps it"
-    )
-
-
 def probability_text(share: float) -> str:
     """Return a probability that never reads as certain.
 
@@ -431,18 +350,3 @@ def probability_text(share: float) -> str:
     ('95 %', 'over 99.9 %')
     """
     return "over 99.9 %" if share > 0.999 else units.percent(share, digits=1 if share > 0.99 else 0)  # noqa: PLR2004 - shares
-
-
-def fit_text(option: TrainingOption) -> str:
-    """Return how likely a layout is to fit, and what was asked for; empty in plans that do not know it."""
-    performance = option.performance
-    if performance.fit_probability is None:
-        return ""
-    fits = f"fits with {probability_text(performance.fit_probability)} probability"
-    if performance.memory_confidence is None:
-        return fits
-    asked, margin = (
-        units.percent(performance.memory_confidence),
-        units.percent(performance.memory_margin - 1),
-    )
-    return f"{fits}; {asked} asked for, a margin of {margin}"

@@ -7,7 +7,7 @@ from clusterwright import assets
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
-from clusterwright.plan.text.words import layout_text
+from clusterwright.plan.text.training import layout_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan, training_option
 
 FILE = "launch/README.md"
