@@ -13,6 +13,8 @@ NAME_OF_PROVIDER = {
 }  # fmt: skip
 #: This many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
+#: Terms under which a cloud starts the nodes when it has them all, however long that takes.
+_QUEUED = ("flex_start",)
 _HOURS_A_DAY = 24
 #: Amounts of work from here on are whole numbers in words.
 _WHOLE = 100.0
@@ -284,6 +286,8 @@ def _cluster_of(plan: Plan, way: Alternative) -> str:
     if option.target == "onprem":
         return f"buy {cluster_text(option)}"
     paid = booking_text(option) or ("" if way.money.term == "on_demand" else term_text(way.key).partition(", ")[2])
+    if way.money.term in _QUEUED:
+        paid += ", once all are free"
     where = f"{on_target(option.target)} {option.deployment.region}"
     return f"rent {cluster_text(option)} {where}{f', {paid}' if paid else ''}"
 
