@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, cast, get_args, get_origin
+from typing import Any, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from clusterwright import units
+from clusterwright.blueprint.keys import description, what_is_meant, what_stands_here
 from clusterwright.blueprint.reading.document import Document, document_of, parse_bounded, parse_scalar, read
-from clusterwright.blueprint.reading.problems import LOOK_IT_UP, BlueprintError, Position, Problem, dotted
+from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections import jobs, users
@@ -257,12 +258,12 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     message: str
     advice: str | None
     if kind == "extra_forbidden":
-        message, advice = f"there is no key {path[-1]!r} here", _did_you_mean(path)
+        message, advice = f"there is no key {path[-1]!r} here", what_is_meant(path, document.value)
         key = document.keys.get(path)
         rule, where = rule_of_form(path, kind), key or position(document, path)
         return Problem(id=rule, path=path, message=message, help=advice, position=where, unknown_key=True)
     elif kind == "missing":
-        message, advice = f"{dotted(path)} is missing", _description(path)
+        message, advice = f"{dotted(path)} is missing", description(path, document.value)
     elif kind in ("union_tag_invalid", "union_tag_not_found"):
         path = (*path, "kind")
         message = f"the workload's kind must be one of {', '.join(_WORKLOAD_KINDS)}"
@@ -273,7 +274,9 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         message = _wording(error, path, document)
         advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
     of_key = document.keys.get(path) if error["loc"][-1:] == ("[key]",) else None
-    problem = Problem(path=path, message=message, help=advice or _what_stands_here(path), position=of_key)
+    problem = Problem(
+        path=path, message=message, help=advice or what_stands_here(path, document.value), position=of_key
+    )
     return _placed(replace(problem, id=context.get("id") or rule_of_form(path, kind)), document)
 
 
@@ -370,53 +373,3 @@ def _is_scalar(value: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML holds 
     for part in path:
         value = value[part]
     return not isinstance(value, dict | list)
-
-
-def _what_stands_here(path: KeyPath) -> str:
-    """Return what the schema says of a place: its keys for a section, else its description, also of a list's place."""
-    named = tuple(part for part in path if not isinstance(part, int))
-    inside = {name for section in _section((*named, "")) for name in section.model_fields} if named else set()
-    if inside:
-        return f"known here: {', '.join(sorted(inside))}"
-    return _description(named) or LOOK_IT_UP
-
-
-def _section(path: KeyPath) -> list[type[BaseModel]]:
-    """Return the schema classes that a path's parent may be (several for the workload's kinds).
-
-    Places in a list, and names that the user gives to sections (of `tco.housing`), lead to the same classes.
-    """
-    sections: list[type[BaseModel]] = [Blueprint]
-    names_follow = False
-    for part in path[:-1]:
-        if isinstance(part, int) or names_follow:
-            names_follow = False
-            continue
-        annotations = [field.annotation for section in sections if (field := section.model_fields.get(part))]
-        sections = [child for annotation in annotations for child in _models(annotation)]
-        names_follow = any(_maps_names(annotation) for annotation in annotations)
-    return sections
-
-
-def _maps_names(annotation: Any) -> bool:  # noqa: ANN401 - typing forms
-    return get_origin(annotation) in {dict, Mapping} or any(_maps_names(argument) for argument in get_args(annotation))
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - typing forms
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in _models(argument)]
-
-
-def _did_you_mean(path: KeyPath) -> str:
-    known = sorted({name for section in _section(path) for name in section.model_fields})
-    close = get_close_matches(str(path[-1]), known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
-
-
-def _description(path: KeyPath) -> str | None:
-    for section in _section(path):
-        field = section.model_fields.get(str(path[-1]))
-        if field is not None and field.description:
-            return f"{path[-1]}: {field.description}"
-    return None
