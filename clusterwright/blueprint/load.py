@@ -208,11 +208,18 @@ def checked(
         blueprint = Blueprint.model_validate(document.value, context=context)
     except ValidationError as error:
         errors = meant(dict(item) for item in error.errors(include_url=False))
-        problems += tuple(_problem(item, document) for item in errors)
+        problems += _once(_problem(item, document) for item in errors)
         problems += tuple(_placed(problem, document) for problem in _of_cluster(document.value))
     if problems:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return LoadedBlueprint(blueprint=blueprint, document=document)
+
+
+def _once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return problems without repetition: a value that stands for several is wrong in all of them."""
+    return tuple(
+        {(problem.position or problem.path, problem.message): problem for problem in reversed(tuple(problems))}.values()
+    )[::-1]
 
 
 def _of_cluster(value: dict[str, Any]) -> Iterable[Problem]:
@@ -336,7 +343,20 @@ def _document_path(location: tuple[str | int, ...], value: dict[str, Any]) -> Ke
     """Return pydantic's location without the tags it inserts for the workload's kind and for forms of a value."""
     if len(location) > 1 and location[0] == "workload" and location[1] in _WORKLOAD_KINDS:
         location = (location[0], *location[2:])
-    return without_forms(tuple(part for part in location if part not in MODEL_FORMS), value)
+    path = without_forms(tuple(part for part in location if part not in MODEL_FORMS), value)
+    # What is wrong inside a value that stands for a section in short form, is wrong with that value.
+    short = (end for end in range(1, len(path)) if _is_alone(value, path[:end]))
+    return path[: next(short, len(path))]
+
+
+def _is_alone(value: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML holds anything
+    """Tell whether a path that may not be there holds a value alone, which stands for a section in short form."""
+    for part in path:
+        inside = part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
+        if not inside:
+            return False
+        value = value[part]
+    return value is not None and not isinstance(value, dict | list)
 
 
 def _placed(problem: Problem, document: Document) -> Problem:
@@ -361,15 +381,8 @@ def position(document: Document, path: KeyPath) -> Position | None:
         return document.values[path]
     for end in range(len(path) - 1, 0, -1):
         above = path[:end]
-        if above in document.values and (isinstance(above[-1], int) or _is_scalar(document.value, above)):
+        if above in document.values and (isinstance(above[-1], int) or _is_alone(document.value, above)):
             return document.values[above]
         if above in document.keys:
             return document.keys[above]
     return Position(line=1, column=1, length=1) if document.text else None
-
-
-def _is_scalar(value: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML holds anything
-    """Tell whether a path of the document holds a value alone, which stands for a section in short form."""
-    for part in path:
-        value = value[part]
-    return not isinstance(value, dict | list)

@@ -186,12 +186,13 @@ def _walk(path: str, section: Mapping[str, Any], definitions: Mapping[str, Any],
         if (path, name) == ("workload", "kind"):
             continue
         here = f"{path}.{name}"
-        found = _leaf(here, node, kind)
+        inside = _section(node, definitions)
+        # A section that a number may stand for is one field, unless its own are always shown.
+        whole = inside is not None and any(f"{here}.{key}" in SHOWN for key in inside["properties"])
+        found = None if whole else _leaf(here, node, kind)
         if found is not None:
             yield found
-            continue
-        inside = _section(node, definitions)
-        if inside is not None:
+        elif inside is not None:
             yield from _walk(here, inside, definitions, kind)
 
 

@@ -15,6 +15,7 @@ from clusterwright import assets, interface
 from clusterwright.blueprint import load as blueprints
 from clusterwright.blueprint.reading.document import document_of
 from clusterwright.blueprint.reading.problems import BlueprintError, Problem, dotted
+from clusterwright.blueprint.workloads.traffic import with_lengths_in_full
 from clusterwright.errors import EXIT_BUG, ClusterwrightError, Finding, InputError, RuleError
 from clusterwright.interface.places import placing
 from clusterwright.interface.results import PlanResult
@@ -193,6 +194,8 @@ def read(desk: Desk, asked: Mapping[str, Any]) -> Reply:
     unknown = tuple(problem for problem in problems if problem.unknown_key)
     for problem in unknown:
         _without(values, problem.path)
+    if isinstance(traffic := values.get("traffic"), Mapping):
+        values["traffic"] = with_lengths_in_full(traffic)
     left = [problem.to_dict() for problem in problems if not problem.unknown_key]
     return _json({"values": values, "left_out": [dotted(entry.path) for entry in unknown], "problems": left})
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clusterwright.blueprint.load import load_values
 from clusterwright.blueprint.reading.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.resolve import resolve
-from clusterwright.blueprint.workloads.traffic import Traffic
+from clusterwright.blueprint.workloads.traffic import Traffic, with_lengths_in_full
 from clusterwright.catalog.load import load as load_catalogue
 
 _CATALOGUE = load_catalogue()
@@ -52,6 +52,28 @@ def _problems(values: dict[str, Any], **sections: Any) -> tuple[Problem, ...]:  
 def test_a_service_that_says_nothing_wrong_has_no_problems() -> None:
     """The blueprint that the others spoil is fine."""
     assert _problems(_SERVE) == ()
+
+
+@pytest.mark.parametrize("tokens", [1000, 1000.0, "1e3", "1,000"])
+def test_one_number_stands_for_lengths_that_are_all_alike(tokens: object) -> None:
+    """A number alone is the mean and the P95 of the lengths."""
+    traffic = {"requests_per_s": 20, "input_tokens": tokens, "output_tokens": 300, "reasoning_tokens": 50}
+    found = Traffic.model_validate(traffic)
+    in_full = {key: {"mean": value, "p95": value} for key, value in traffic.items() if key != "requests_per_s"}
+    assert found == Traffic.model_validate({"requests_per_s": 20, **in_full})
+    assert with_lengths_in_full(traffic) == {"requests_per_s": 20, **in_full}
+    assert _problems(_SERVE, traffic={"input_tokens": tokens}) == ()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [("many", "'many' is not a count"), (0, "greater than or equal to 1"), (True, "keys of its own"), ([3], "keys of")],
+)
+def test_a_number_that_is_no_length_is_refused_once(tokens: object, said: str) -> None:
+    """What stands for two values is wrong once."""
+    (problem,) = _problems(_SERVE, traffic={"input_tokens": tokens})
+    assert dotted(problem.path).startswith("traffic.input_tokens")
+    assert said in problem.message
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,13 @@ def test_a_stale_link_says_what_it_cannot_restore(asked: httpx.Client) -> None:
     assert [problem["path"] for problem in found["problems"]] == ["workload.tokens"]
 
 
+def test_lengths_in_short_form_fill_their_fields(asked: httpx.Client) -> None:
+    """One number for all lengths is in the form as its mean and P95."""
+    text = "name: chat\nworkload: {kind: serve, model: llama-3.1-8b}\ntraffic: {requests_per_s: 2, input_tokens: 900}\n"
+    values = asked.post("read", json={"blueprint": text}).json()["values"]
+    assert values["traffic"] == {"requests_per_s": 2, "input_tokens": {"mean": 900, "p95": 900}}
+
+
 def test_yaml_goes_in_and_out(asked: httpx.Client) -> None:
     """What is written from a form's values is read back as the same values."""
     values = asked.post("read", json={"blueprint": TRAIN}).json()["values"]

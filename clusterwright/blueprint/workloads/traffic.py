@@ -1,8 +1,9 @@
 """What a blueprint says of a service's traffic: who asks, how often, in which lengths, in chats of how many turns."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from clusterwright.blueprint.fields import Section
@@ -53,6 +54,21 @@ class TokenLengths(Section):
         return self
 
 
+def _alike(value: Any) -> Any:  # noqa: ANN401 - YAML holds anything
+    """Return one length as a distribution of nothing else: all requests are alike."""
+    alone = isinstance(value, int | float | str) and not isinstance(value, bool)
+    return {"mean": value, "p95": value} if alone else value
+
+
+def with_lengths_in_full(traffic: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a section as it is written, with the mean and P95 of lengths that one number stands for."""
+    return {key: _alike(value) if key in _LENGTH_KEYS else value for key, value in traffic.items()}
+
+
+_LENGTH_KEYS = ("input_tokens", "output_tokens", "reasoning_tokens")
+_Lengths = Annotated[TokenLengths, BeforeValidator(_alike, json_schema_input_type=Count | TokenLengths)]
+
+
 class ChatSessions(Section):
     """Chats of several turns, each of which sends again what came before."""
 
@@ -94,14 +110,17 @@ class Traffic(Section):
     think_time: Annotated[Duration, Field(ge=0, le=30 * 86400)] | None = Field(
         None, description="from the end of an answer to a user's next request, for example 60 s"
     )
-    input_tokens: TokenLengths | None = Field(
+    input_tokens: _Lengths | None = Field(
         None,
-        description="tokens of a request, what came before in its chat included unless sessions say that; or trace",
+        description="tokens of a request, what came before in its chat included unless sessions say that; one number "
+        "if all are alike; or trace",
     )
-    output_tokens: TokenLengths | None = Field(
-        None, description="tokens of an answer, reasoning included unless reasoning_tokens say it; or trace"
+    output_tokens: _Lengths | None = Field(
+        None,
+        description="tokens of an answer, reasoning included unless reasoning_tokens say it; one number if all are "
+        "alike; or trace",
     )
-    reasoning_tokens: TokenLengths | None = Field(
+    reasoning_tokens: _Lengths | None = Field(
         None, description="tokens that come before an answer and that no later turn sends again"
     )
     sessions: ChatSessions | None = Field(
