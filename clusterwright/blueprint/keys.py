@@ -18,7 +18,7 @@ from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import ClusterwrightError
 
 _KIND = "kind"
-#: What values are checked with where they only have to be told apart: no path in them is opened.
+#: What values are checked with where they have to be distinguished: no path in them is opened.
 _NO_FILES = MappingProxyType({"folder": Path(), "typed": frozenset[str](), "files": False})
 #: A key that more sections have than these is named by the section it was written in alone.
 _MOST_PLACES = 4
@@ -161,7 +161,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - typing 
 
 
 def _alone(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401 - typing forms
-    """Return the classes of a section that stands there once: in no list, and under no name of the user."""
+    """Return the classes of a section that there is once: in no list, and under no name of the user."""
     if get_origin(annotation) in {list, tuple, dict, Mapping}:
         return []
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -34,7 +34,9 @@ class OwnedStorage(Section):
     capacity: Size | None = Field(None, gt=0, description="usable, to have at least, for example 2 PB")
     read_bandwidth: Bandwidth | None = Field(None, gt=0, description="to have at least, for example 80 GB/s")
     write_bandwidth: Bandwidth | None = Field(None, gt=0, description="to have at least, for example 40 GB/s")
-    files: Count | None = Field(None, ge=1, description="files that will be kept, for the metadata targets of Lustre")
+    files: Count | None = Field(
+        None, ge=1, description="files that will be kept, for the metadata targets of Lustre", examples=["200e6"]
+    )
     usable: Fraction | None = Field(None, gt=0, le=1, description="usable share of raw capacity; of the catalogue else")
     targets_per_box: Annotated[int, Field(ge=1, le=64)] | None = Field(
         None, description="object storage targets (OST) of one box, of Lustre"

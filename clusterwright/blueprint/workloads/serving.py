@@ -303,6 +303,10 @@ class ApiTarget(Section):
     batch_share: Annotated[Fraction, Field(ge=0, le=1)] = Field(
         0.0, description="share of the requests that may wait for hours, at the price of batches where there is one"
     )
-    requests_per_minute: _RateLimit | None = Field(None, description="limit of your account")
-    tokens_per_minute: _RateLimit | None = Field(None, description="limit of your account, input and output together")
-    concurrent_requests: _RateLimit | None = Field(None, description="limit of your account, requests in flight")
+    requests_per_minute: _RateLimit | None = Field(None, description="limit of your account, for example 10000")
+    tokens_per_minute: _RateLimit | None = Field(
+        None, description="limit of your account, input and output together", examples=["2e6"]
+    )
+    concurrent_requests: _RateLimit | None = Field(
+        None, description="limit of your account, requests in flight", examples=["200"]
+    )

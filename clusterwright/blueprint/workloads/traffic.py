@@ -26,8 +26,10 @@ def refused(rule: str, message: str, advice: str, *, at: str = "", **shown: str)
 class TokenLengths(Section):
     """Lengths of requests or answers, as a log-normal distribution with this mean and P95."""
 
-    mean: Count = Field(ge=1, le=1e7, description="mean, tokens")
-    p95: Count = Field(ge=1, le=1e8, description="95 of 100 are no longer; the same as the mean if all are alike")
+    mean: Count = Field(ge=1, le=1e7, description="mean, tokens, for example 1500")
+    p95: Count = Field(
+        ge=1, le=1e8, description="95 of 100 are no longer; the same as the mean if all are alike, for example 4000"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> "TokenLengths":
@@ -90,7 +92,9 @@ class ImageInputs(Section):
         "input_tokens"
     )
     patches: Annotated[Count, Field(ge=1, le=1e7)] | None = Field(
-        None, description="patches of one image that the encoder computes; four for each of its tokens by default"
+        None,
+        description="patches of one image that the encoder computes; four for each of its tokens by default",
+        examples=["4000"],
     )
     encoder_parameters: Annotated[Count, Field(ge=1e6, le=1e12)] = Field(
         description="weights of the encoder of images, for example 600e6"
@@ -114,20 +118,23 @@ class Traffic(Section):
         None,
         description="tokens of a request, what came before in its chat included unless sessions say that; one number "
         "if all are alike; or trace",
+        examples=["1500"],
     )
     output_tokens: _Lengths | None = Field(
         None,
         description="tokens of an answer, reasoning included unless reasoning_tokens say it; one number if all are "
         "alike; or trace",
+        examples=["300"],
     )
     reasoning_tokens: _Lengths | None = Field(
-        None, description="tokens that come before an answer and that no later turn sends again"
+        None, description="tokens that come before an answer and that no later turn sends again", examples=["2000"]
     )
     sessions: ChatSessions | None = Field(
         None, description="chats of several turns; input_tokens are then what each turn adds"
     )
     documents: Annotated[Count, Field(ge=1, le=1e5)] | None = Field(
-        None, description="of one request to rank; input_tokens are those of a query with one document"
+        None,
+        description="of one request to rank; input_tokens are those of a query with one document, for example 100",
     )
     images: ImageInputs | None = Field(None, description="images in the requests to a vision-language model")
     trace: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(beside_blueprint)] | None = Field(
