@@ -27,6 +27,8 @@ RACKS_PER_PAGE = 6
 _SECONDS = 300
 #: Dates of the file's making, which would make two prints of the same drawings differ.
 _MADE = re.compile(rb"/(CreationDate|ModDate) \(D:\d{14}")
+#: Names of the tagged parts of a page. Chromium numbers them on from whatever it drew before.
+_PARTS = re.compile(rb"\(node(\d{8})\)")
 
 
 def missing_browser() -> str:
@@ -135,4 +137,18 @@ def page_pdf(html: str, *, made_on: dt.date) -> bytes:
             raise ClusterwrightError(f"{browser} did not print within {_SECONDS} s") from None
         if done.returncode or not made.is_file():
             raise ClusterwrightError(f"{browser} did not print", help=done.stderr[-300:] or None)
-        return _MADE.sub(rb"/\1 (D:" + f"{made_on:%Y%m%d}000000".encode(), made.read_bytes())
+        return reproducible(made.read_bytes(), made_on=made_on)
+
+
+def reproducible(printed: bytes, *, made_on: dt.date) -> bytes:
+    """Return a print of Chromium without what differs between two prints of the same page, in as many bytes.
+
+    The parts of a page keep their order, by which the tree of their names is searched.
+
+    Args:
+        printed: a PDF.
+        made_on: the day that it says it was made on.
+    """
+    numbers = {found: rank for rank, found in enumerate(sorted(set(_PARTS.findall(printed))), start=1)}
+    named = _PARTS.sub(lambda found: f"(node{numbers[found[1]]:08})".encode(), printed)
+    return _MADE.sub(rb"/\1 (D:" + f"{made_on:%Y%m%d}000000".encode(), named)
