@@ -118,6 +118,7 @@ class KindOutputs:
     Attributes:
         arrangement: how a cluster does the work, in a line; arrangement_title: of its column.
         reason: why a cluster is the answer for its target, in a line; goal: what sizes had to meet, in a sentence.
+        assumed: what is assumed of the software where the blueprint does not name it, in a sentence; empty for nothing.
         band_source: where the band of days comes from, as a sentence; empty where no page says so.
         useful_hour: what a useful GPU-hour is; terms: words of the kind's own sections with what they mean.
         cluster_table, cluster_charts: of the report's section on the cluster.
@@ -137,6 +138,7 @@ class KindOutputs:
     arrangement_title: str = "limits"
     reason: Callable[[Option], str] = reason
     goal: Callable[[Plan], str] = goal
+    assumed: Callable[[Plan], str] = lambda _: ""
     band_source: str = ""
     useful_hour: str = "one whose work is kept"
     terms: Sequence[tuple[str, str]] = (

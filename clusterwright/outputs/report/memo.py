@@ -1,8 +1,9 @@
-"""The first page of the report: four figures with their bands, which a decision can be signed on."""
+"""The first page of the report: what is asked for, and four figures with their bands, to sign a decision on."""
 
 from dataclasses import dataclass
 
 from clusterwright.finance.finances import Finances
+from clusterwright.outputs.kinds import outputs_of
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import days_shown
@@ -21,6 +22,14 @@ class Figure:
     value: str
     band: str
     of: str
+
+
+def ask(plan: Plan) -> str:
+    """Return what is asked for: the work, and what it must meet."""
+    work = plan.workload
+    return ", ".join(part for part in (work.model_name, work.amount_text, work.precision) if part) + (
+        f"; {outputs_of(plan).goal(plan)}"
+    )
 
 
 def figures(plan: Plan, found: Finances, money: MoneyFormat) -> tuple[Figure, ...]:

@@ -19,6 +19,7 @@ from clusterwright.outputs.page_parts import Chart
 from clusterwright.outputs.report import charts as report_charts
 from clusterwright.outputs.report import cluster_charts, finance_tables, ranking
 from clusterwright.outputs.report import memo as report_memo
+from clusterwright.outputs.report import risks as report_risks
 from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
@@ -63,6 +64,9 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
         "name": plan.name,
         "description": plan.description,
         "answer": [capital(line) for line in answer_lines(plan, money)],
+        "ask": report_memo.ask(plan),
+        "risks": report_risks.risks(plan, found, money),
+        "needs": report_risks.needs(plan, found, money),
         "figures": report_memo.figures(plan, found, money),
         "as_of": plan.as_of,
         "currency": " ".join(money.note).strip(),

@@ -5,7 +5,7 @@ from clusterwright.outputs.training.jobs import acceptance, cluster_job, content
 from clusterwright.outputs.training.report import TERMS, cluster_charts, cluster_table
 from clusterwright.outputs.training.skypilot import task
 from clusterwright.plan.record import Option
-from clusterwright.plan.text.training import choice_text, data_text, fit_text, layout_text, offload_text
+from clusterwright.plan.text.training import choice_text, data_text, fit_text, layout_text, offload_text, software_text
 from clusterwright.plan.training.record import training_option
 from clusterwright.units import percent
 
@@ -35,6 +35,7 @@ TRAINING = KindOutputs(
     arrangement=_layout,
     arrangement_title="layout",
     reason=_reason,
+    assumed=software_text,
     band_source="Day bands come from the residuals of published runs; the median is P50, the low end P10",
     useful_hour="one that trains",
     terms=TERMS,

@@ -70,20 +70,20 @@ class CostedLine:
     horizon_usd: float
 
 
-def assumed_prices(plan: Plan) -> tuple[CostedLine, ...]:
-    """Return the assumed prices of every option, those that cost most first."""
-    return _of_basis(plan, ASSUMED)
+def assumed_prices(plan: Plan, options: Sequence[Option] | None = None) -> tuple[CostedLine, ...]:
+    """Return the assumed prices of every option of a plan, or of some, those that cost most first."""
+    return _of_basis(plan, plan.options if options is None else options, ASSUMED)
 
 
 def documented_prices(plan: Plan) -> tuple[CostedLine, ...]:
     """Return the documented prices of every option, those that cost most first."""
-    return _of_basis(plan, DOCUMENTED)
+    return _of_basis(plan, plan.options, DOCUMENTED)
 
 
-def _of_basis(plan: Plan, basis: str) -> tuple[CostedLine, ...]:
+def _of_basis(plan: Plan, options: Sequence[Option], basis: str) -> tuple[CostedLine, ...]:
     found = [
         CostedLine(option=option, line=line, horizon_usd=_horizon_usd(plan, option, line))
-        for option in plan.options
+        for option in options
         for line in option.money.lines
         if line.basis == basis
     ]
