@@ -240,7 +240,8 @@ def test_it_is_read_on_a_phone_a_tablet_and_a_desk_by_day_and_night(
 ) -> None:
     """Nothing is wider than the window, the first page answers, a phone shows all money, and text can be told apart.
 
-    A phone shows all four figures before the sentences of the answer. The window shows the columns that decide without scrolling a table sideways.
+    A phone shows all four figures before the sentences of the answer. The window shows the columns that decide without
+    scrolling a table sideways.
     """
     widths = (400, 800, 1400)
     source = html.escape(report.read_text(encoding="utf-8"), quote=True)
@@ -281,7 +282,7 @@ def test_it_prints(
     report: Path,
     tmp_path: Path,
 ) -> None:
-    """Printed, it has pages that begin with the answer and name every target."""
+    """Printed, the memo is a page of its own, the sliders are not there, and every target is named."""
     require_engine("pdftotext")
     paper = tmp_path / "report.pdf"
     browser(report, "--no-pdf-header-footer", f"--print-to-pdf={paper}")
@@ -292,3 +293,14 @@ def test_it_prints(
     for option in shipped_plan.options:
         assert words.lower().count(NAME_OF_TARGET[option.target].lower()) >= 3
     assert 5 <= text.count("\f") <= 40
+    memo = " ".join(text.partition("\f")[0].split())
+    for mark in (
+        *answer_lines(shipped_plan, USD),
+        "Cheapest in",
+        "Risks, the largest first",
+        "Still needed",
+        "Software:",
+    ):
+        assert mark[1:] in memo
+    assert "Comparison" not in memo
+    assert "Back to the plan" not in words

@@ -56,7 +56,7 @@ def _read(plan: Plan, text: str) -> str:
 
 def _shown(page: str) -> str:
     """Return the words of a page of HTML, those of its drawings too."""
-    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<style>.*?</style>", "", page)))
+    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<(style|script)[^>]*>.*?</\1>", "", page)))
 
 
 def _cells(workbook: File) -> Iterator[str]:

@@ -13,6 +13,7 @@ from clusterwright.explain.explanation import explanations
 from clusterwright.finance.accounts import asked_keys
 from clusterwright.finance.chance_words import chance_sentences
 from clusterwright.finance.finances import Finances
+from clusterwright.finance.what_if import what_if as possible
 from clusterwright.finance.words import owning_text, price_note
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.outputs.page_parts import Chart
@@ -21,6 +22,7 @@ from clusterwright.outputs.report import cluster_charts, finance_tables, ranking
 from clusterwright.outputs.report import memo as report_memo
 from clusterwright.outputs.report import risks as report_risks
 from clusterwright.outputs.report import tables as report_tables
+from clusterwright.outputs.report import what_if as report_what_if
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.alternatives.answer_basis import basis_lines
@@ -59,6 +61,7 @@ def report_html(plan: Plan, found: Finances, counted: Ledger, money: MoneyFormat
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, money: MoneyFormat) -> dict[str, Any]:
     sources = report_tables.Sources()
     told = plan.option(plan.recommended) or plan.options[0]
+    what_if = report_what_if.sliders(plan, possible(plan, book), money)
     rule, kind = f"{capital(rule_text(plan))}.", outputs_of(plan)
     return {
         "name": plan.name,
@@ -68,6 +71,8 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
         "risks": report_risks.risks(plan, found, money),
         "needs": report_risks.needs(plan, found, money),
         "figures": report_memo.figures(plan, found, money),
+        "what_if": what_if,
+        "policy": "" if what_if is None else what_if.policy,
         "as_of": plan.as_of,
         "currency": " ".join(money.note).strip(),
         "versions": f"Clusterwright {plan.clusterwright}, catalogue {plan.catalogue}",

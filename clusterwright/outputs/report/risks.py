@@ -21,7 +21,7 @@ _CLOSE = 0.9
 #: Least share of an answer's dollars that is a risk of its own.
 _LEAST = 0.005
 #: Terms under which nodes start when the cloud has room, and under which it takes them back.
-_WAITING = {"flex_start": "begins once all of its nodes are free", "spot": "may be refused, and taken back in a run"}
+_WAITING = {"flex_start": "begins once all of its nodes are free", "spot": "may be refused, and taken back at any time"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +91,7 @@ def _waiting(plan: Plan, run: Alternative, money: MoneyFormat) -> Iterator[Risk]
     sure = min(others, key=lambda way: (way.money.run_usd or 0.0, way.key), default=None)
     spare = "" if goal is None or high is None else f" It may wait {time_text(goal - high)} and still meet the goal."
     instead = (
-        " No other ranked way is paid by the run."
+        " No other ranked way is paid by use."
         if sure is None
         else f" The cheapest way without waiting is {term_text(sure.key)}: {money.text(sure.money.run_usd)} "
         f"in place of {money.text(usd)}."

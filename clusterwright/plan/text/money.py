@@ -69,7 +69,7 @@ class MoneyFormat:
         >>> USD.small(1.72834), USD.small(None)
         ('$1.728', 'unknown')
         """
-        return "unknown" if usd is None else f"{self._sign}{self.amount(usd):,.4g}"
+        return "unknown" if usd is None else f"{self.sign}{self.amount(usd):,.4g}"
 
     def column(self, amounts: Iterable[float | None]) -> list[str]:
         """Return the USD of a column with three significant digits each, in one unit, which the largest decides.
@@ -107,7 +107,7 @@ class MoneyFormat:
         '$11.5–22.8 M'
         """
         first, last = self.column([low, high])
-        return "" if first == last else f"{first.removesuffix(' M')}{between}{last.replace(self._sign, '')}"
+        return "" if first == last else f"{first.removesuffix(' M')}{between}{last.replace(self.sign, '')}"
 
     def band(self, usd: float | None, low: float | None, high: float | None) -> str:
         """Return an amount with its band, or alone where it has none that three digits show.
@@ -132,7 +132,8 @@ class MoneyFormat:
         return self.amount(value) if "USD" in unit else value
 
     @property
-    def _sign(self) -> str:
+    def sign(self) -> str:
+        """Sign before an amount, or the code of a currency without one."""
         return _SIGNS.get(self.code, f"{self.code} ")
 
     def _signed(self, usd: float, amount: float, unit: float = 1.0) -> str:
@@ -143,13 +144,13 @@ class MoneyFormat:
         else:
             digits = max(0, _DIGITS - 1 - (math.floor(math.log10(number)) if number else 0))
         ending = "" if unit == 1.0 else " M"
-        return f"{'-' if usd < 0 and amount else ''}{self._sign}{number:,.{digits}f}{ending}"
+        return f"{'-' if usd < 0 and amount else ''}{self.sign}{number:,.{digits}f}{ending}"
 
     def _with_digits(self, usd: float | None, digits: int) -> str:
         if usd is None:
             return "unknown"
         number = f"{abs(self.amount(usd)):,.{digits}f}"
-        return f"{'-' if usd < 0 and float(number.replace(',', '')) else ''}{self._sign}{number}"
+        return f"{'-' if usd < 0 and float(number.replace(',', '')) else ''}{self.sign}{number}"
 
 
 #: Money as it is counted.
