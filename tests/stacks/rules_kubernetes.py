@@ -5,9 +5,10 @@ Expected figures come from the catalogue and from the sources named here, never 
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from clusterwright.checks.preflight.programs.admission import NotEvaluatedError, Rule, refusal
+from clusterwright.checks.preflight.programs.admission import OPENING, ORDINARY, NotEvaluatedError, Rule, refusal
 from clusterwright.checks.preflight.recorder.shapes import Sdk
 from clusterwright.checks.preflight.records import Record
 
@@ -27,8 +28,6 @@ _OPERATORS = ("gpu-operator", "gpu-operator-charts")
 #: Which chart offers the accelerators where the cloud itself does not.
 _DEVICE_PLUGINS = ("nvidia-device-plugin", "neuron-helm-chart", *_OPERATORS)
 _FABRIC_CHARTS = {"aws": "aws-efa-k8s-device-plugin", "azure": "network-operator"}
-#: Asks for nothing that an admission rule would refuse.
-_POD: Mapping[str, Any] = {"containers": [{"name": "one", "image": "one"}]}
 #: Charts of this list run on the GPU nodes and have to tolerate their taint.
 _ON_GPU_NODES = ("nvidia-device-plugin", "dcgm-exporter", "aws-efa-k8s-device-plugin")
 
@@ -125,20 +124,15 @@ def _namespaces(record: Record) -> Iterator[Problem]:
         if labels.get("pod-security.kubernetes.io/enforce") != "privileged":
             continue
         own = one.inputs["metadata"]["name"]
-        bindings = record.of("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding")
-        selected = [
-            binding.inputs["spec"]["matchResources"]["namespaceSelector"]["matchLabels"]
-            for binding in bindings
-            if binding.inputs["spec"].get("validationActions") == ["Deny"]
-        ]
-        if {"kubernetes.io/metadata.name": own} not in selected:
+        bound = _bound_policies(record, own)
+        if not bound:
             yield Problem(id="KUB058", resource=one.name, message="privileged pods are admitted by no rule")
-        rules = [
+        rules = tuple(
             Rule(expression=rule["expression"], message=rule.get("message", ""))
             for policy in record.of("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy")
-            if policy.inputs["spec"].get("failurePolicy") == "Fail"
+            if policy.inputs["metadata"].get("name") in bound and policy.inputs["spec"].get("failurePolicy") == "Fail"
             for rule in policy.inputs["spec"].get("validations") or []
-        ]
+        )
         yield from _admission(rules, one.name)
         policies = record.of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
         closed = [each.inputs["spec"] for each in policies if each.inputs["metadata"]["namespace"] == own]
@@ -146,16 +140,33 @@ def _namespaces(record: Record) -> Iterator[Problem]:
             yield Problem(id="KUB057", resource=one.name, message="every pod of the cluster reaches its pods")
 
 
-def _admission(rules: list[Rule], namespace: str) -> Iterator[Problem]:
+def _bound_policies(record: Record, namespace: str) -> set[str]:
+    """Return the names of the policies whose rules refuse pods of a namespace."""
+    bindings = record.of("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding")
+    return {
+        spec["policyName"]
+        for spec in (one.inputs["spec"] for one in bindings)
+        if spec.get("validationActions") == ["Deny"]
+        and spec["matchResources"]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": namespace}
+    }
+
+
+@cache
+def _admission(rules: tuple[Rule, ...], namespace: str) -> tuple[Problem, ...]:
+    """Return whom the rules of a namespace let in that opens its node, and whom they refuse that does not."""
     try:
-        for way in ("hostNetwork", "hostPID", "hostIPC"):
-            if refusal(rules, {"spec": {**_POD, way: True}}) is None:
-                yield Problem(id="KUB056", resource=namespace, message=f"pods with {way} are admitted")
-        if refusal(rules, {"spec": _POD}) is not None:
-            yield Problem(id="KUB059", resource=namespace, message="refuses pods that ask for nothing of the node")
+        refused = {what: refusal(rules, {"spec": spec}) is not None for what, spec in (*OPENING, *ORDINARY)}
     except NotEvaluatedError as error:
         # The API server takes no policy whose expression does not compile.
-        yield Problem(id="KUB060", resource=namespace, message=f"an expression is no CEL: {error}")
+        return (Problem(id="KUB060", resource=namespace, message=f"an expression is no CEL: {error}"),)
+    return (
+        *(
+            Problem(id="KUB056", resource=namespace, message=f"lets in pods {what}")
+            for what, _ in OPENING
+            if not refused[what]
+        ),
+        *(Problem(id="KUB059", resource=namespace, message=f"refuses {what}") for what, _ in ORDINARY if refused[what]),
+    )
 
 
 def _volumes(record: Record) -> Iterator[Problem]:
