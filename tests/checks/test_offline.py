@@ -1,9 +1,11 @@
 """Each offline check passes on a sound project and catches what it is for, at its line, with a fix."""
 
+import re
+
 import pytest
 
 from clusterwright.checks.preflight.offline import offline
-from clusterwright.checks.preflight.results import ORDER
+from clusterwright.checks.preflight.results import ORDER, Outcome
 from clusterwright.checks.preflight.table import BY_ID, CHECKS
 from clusterwright.errors import ClusterwrightError
 
@@ -120,6 +122,29 @@ def test_only_slurm_needs_users() -> None:
     assert "PRE043" not in found("aws", more={"cluster/Pulumi.yaml": plain})
     (result,) = found("aws", only="PRE043")["PRE043"]
     assert (result.outcome.status, result.outcome.message) == ("PASS", "alice may log in and submit")
+
+
+@pytest.mark.parametrize(
+    ("cloud", "more"), [("aws", {}), ("aws", {"gpu_cluster/kubernetes/__init__.py": ""}), ("gcp", {})]
+)
+def test_more_nodes_than_any_network_holds_are_told_how_many_fit(cloud: str, more: dict[str, str]) -> None:
+    """The number in the advice has room in the network that it names, and one more has none."""
+    config = configuration(cloud)
+    size = "16" if cloud == "aws" else "8"
+    config["foundation"]["vpcCidr" if cloud == "aws" else "networkCidr"] = f"10.0.0.0/{size}"
+
+    def said(nodes: int) -> Outcome:
+        for layer in config.values():
+            if "nodeCount" in layer:
+                layer["nodeCount"] = nodes
+        (result,) = found(cloud, config, more=more, only="PRE032")["PRE032"]
+        return result.outcome
+
+    advice = said(2_000_000)
+    most = re.fullmatch(rf"run ([\d,]+) nodes or fewer, in a /{size} network", advice.fix or "")
+    assert most is not None, advice
+    room = int(most[1].replace(",", ""))
+    assert (said(room).status, said(room + 1).status) == ("PASS", "FAIL")
 
 
 def test_the_quota_to_ask_for() -> None:

@@ -106,6 +106,14 @@ def test_each_thing_that_is_wrong_is_named(said: str) -> None:
     assert said in wrong("aws", CARELESS)
 
 
+@pytest.mark.parametrize(("nodes", "fix"), [(16_383, None), (16_384, "run fewer than 16,384 nodes")])
+def test_no_number_of_places_is_advised_that_is_there(nodes: int, fix: str | None) -> None:
+    """A cluster of more nodes than the written slurm.conf has places for is told so, and not to write it again."""
+    ran = booted("aws").roles["controller"]
+    found = problems("controller", ran, NODES["aws"], nodes, "UNLIMITED")
+    assert [one.fix for one in found if one.about == "MaxNodeCount"] == ([fix] if fix else [])
+
+
 LENIENT: Changes = (
     ("bootstrap.sh", 'bash "$here/metadata.sh"\n', 'bash "$here/metadata.sh" || :\n'),
     (

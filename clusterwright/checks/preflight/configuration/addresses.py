@@ -1,7 +1,9 @@
 """Address ranges: private, clear of what is taken, closed to the world, and of existing networks by id."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import partial
 from ipaddress import IPv4Network, ip_network
 
 from clusterwright.blueprint.rules.existing import existing_problems
@@ -169,12 +171,18 @@ def room(subject: Subject) -> Iterator[Outcome]:
         yield passed(f"{network} gives {given:,} addresses, {needed:,} are needed", setting.place)
         return
     wide = network.prefixlen < rule.shortest_prefix
+    # Of the largest network, without what file servers take.
+    widest = rule.given(rule.shortest_prefix) - (needed - of_nodes)
+    each = partial(addresses_of_nodes, subject.cloud, subject.project.scheduler)
+    most = bisect_right(range(nodes), widest, key=each) - 1
     yield Outcome(
         status="FAIL",
         message=f"{network} is larger than a network may be (/{rule.shortest_prefix})"
         if wide
         else f"{network} gives {given:,} addresses to nodes and file servers, {needed:,} are needed",
-        fix=f"take a /{rule.shortest_prefix} to /{smallest} network" if smallest else "run fewer nodes",
+        fix=f"take a /{rule.shortest_prefix} to /{smallest} network"
+        if smallest
+        else f"run {most:,} nodes or fewer, in a /{rule.shortest_prefix} network",
         place=setting.place,
         rule="ADR001",
     )

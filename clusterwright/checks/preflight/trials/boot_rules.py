@@ -102,6 +102,8 @@ _UNLIMITED = ("INFINITE", "UNLIMITED", "")
 _ORDINARY = ("ALL", "%ALL", "%users", "%cluster-users", "%research", "alice", "%alice", "20001", "#20001", "+20001")
 _GROUPS_OF_ROOT = {"sudo", "wheel", "docker", "root", "adm", "lxd", "disk", "cluster-admins", "shadow", "kmem"}
 _HOUR_S = 3600
+#: Nodes that slurm.conf as it is written has places for; what it costs is in node/README.md, Growth.
+_PLACES = 16_384
 _COMES_TOGETHER = "put it back as it was"
 _METADATA = ("169.254.169.254", "168.63.129.16")
 #: Where others read, whatever the mode of a file: file systems and folders of all users.
@@ -458,7 +460,7 @@ def _slurm_conf(ran: Ran, node: Node, nodes: int | None, longest: str) -> Iterat
     if nodes is not None and most.isdigit() and int(most) <= nodes:
         yield Found(
             message=f"MaxNodeCount is {most}, and the cluster has {nodes}: a replacement cannot register",
-            fix="MaxNodeCount=16384",
+            fix=f"MaxNodeCount={_PLACES}" if nodes < _PLACES else f"run fewer than {_PLACES:,} nodes",
             about="MaxNodeCount",
         )
     if settings.get("accountingstoragetype") != "accounting_storage/slurmdbd":
