@@ -12,7 +12,7 @@ from clusterwright.errors import ClusterwrightError, InputError
 #: Form of an id: letters of the subject and three digits.
 ID = re.compile(r"(?:[A-Z]{3,6}|K8S)[0-9]{3}")
 SEVERITIES = ("error", "warning", "check")
-SUBJECTS = ("blueprint", "preflight", "proof")
+SUBJECTS = ("blueprint", "preflight", "project", "proof")
 _FILE = "rules.csv"
 _SOFTWARE_FILE = "software_rules.csv"
 _NEAREST = 3
@@ -24,7 +24,8 @@ class Rule:
 
     Attributes:
         id: stable id that findings carry, for example `MEM001`.
-        about: subject of the finding, one of `SUBJECTS`: a blueprint and its plan, a project, or written documents.
+        about: subject of the finding, one of `SUBJECTS`: a blueprint and its plan, a project that
+            preflight reads or that its own `cluster.sh` brings up, or written documents.
         severity: `error` and `warning` when a blueprint is planned or documents are proven; `check` of preflight, whose
             outcome decides.
         page: page of the documentation, for example `docs/howto/capacity.md`.

@@ -51,6 +51,7 @@ SUBJECTS = {
     "SHR": "Shared GPUs",
     "SLM": "Slurm",
     "SRV": "Serving",
+    "STA": "State of a project",
     "STO": "Storage",
     "SVC": "Files of a service",
     "TAB": "Tables",
@@ -66,6 +67,7 @@ _DIGITS = 3
 _ABOUT = {
     "blueprint": "when a blueprint is planned",
     "preflight": "by `clusterwright preflight`",
+    "project": "by `./cluster.sh` of a generated project",
     "proof": "by `clusterwright prove`",
 }
 _INTRODUCTION = """

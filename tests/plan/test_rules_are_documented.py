@@ -16,13 +16,22 @@ from clusterwright.cli.reference.rules import code_in, explain
 from clusterwright.errors import InputError
 
 _OF_REQUIREMENTS = "SFT1"
+#: Given by the scripts of a generated project, which holds no part of the package; ids of preflight there are its own.
+_OF_STATES = re.compile(r"\bSTA[0-9]{3}\b")
 
 
 def test_every_id_in_the_code_has_its_row_and_no_other_has() -> None:
     """A rule that can be raised is explained; a rule that is explained can be raised."""
     listed = [(rule.about, rule.id) for rule in rules() if not rule.id.startswith(_OF_REQUIREMENTS)]
     assert len(listed) == len(set(listed))
-    assert {rule_id for _, rule_id in listed} == _ids_in_the_code()
+    assert {rule_id for _, rule_id in listed} == _ids_in_the_code() | _ids_of_states()
+
+
+def test_what_a_project_refuses_is_explained() -> None:
+    """Every id of `cluster.sh` about its state can be looked up, and is an error of a project."""
+    assert len(_ids_of_states()) >= 6
+    assert {rule.id for rule in rules() if rule.about == "project"} == _ids_of_states()
+    assert {rule.severity for rule in rules() if rule.about == "project"} == {"error"}
 
 
 def test_an_id_has_one_meaning() -> None:
@@ -31,7 +40,9 @@ def test_an_id_has_one_meaning() -> None:
     others = _ids_in_the_code(without="prove")
     assert not proof & others
     assert {rule.id for rule in rules() if rule.about == "proof"} == proof
-    assert {rule.id for rule in rules() if rule.about != "proof" and not rule.id.startswith("SFT1")} == others
+    assert not _ids_of_states() & (proof | others)
+    of_the_package = ("blueprint", "preflight")
+    assert {rule.id for rule in rules() if rule.about in of_the_package and not rule.id.startswith("SFT1")} == others
 
 
 @pytest.mark.parametrize("page", sorted({rule.page for rule in rules()}))
@@ -60,6 +71,12 @@ def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
         explain("XYZ999", as_json=False)
     assert far.value.exit_code == 2
     assert "nearest" in (far.value.help or "")
+
+
+def _ids_of_states() -> set[str]:
+    scripts = assets.root() / "stacks" / "every_cloud"
+    sources = [scripts / "cluster.sh", *(scripts / "gpu_cluster").rglob("*.py")]
+    return {found for source in sources for found in _OF_STATES.findall(source.read_text())}
 
 
 def _ids_in_the_code(without: str | None = None) -> set[str]:

@@ -12,6 +12,7 @@ from clusterwright.errors import EXIT_FINE
 _SPEAKS_OF = {
     "blueprint": "a blueprint and its plan",
     "preflight": "a generated project (clusterwright preflight)",
+    "project": "a generated project (its own cluster.sh)",
     "proof": "written documents (clusterwright prove)",
 }
 _HANGING = 9
