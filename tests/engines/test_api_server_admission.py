@@ -24,7 +24,14 @@ from tests.engines.written_manifests import (
 from tests.stacks.projects import INSTANCES
 
 CLOUDS = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-megagpu-8g"}
+_OWNED = "training on premises"
 _PATIENCE_S = 60
+#: The namespace of jobs, as stacks and folders on premises select it.
+_NAME = "kubernetes.io/metadata.name"
+_SELECTORS = (
+    {"matchLabels": {_NAME: "workload"}},
+    {"matchExpressions": [{"key": _NAME, "operator": "In", "values": ["workload"]}]},
+)
 _PRIVILEGED = {"containers": [{"name": "job", "image": "x", "securityContext": {"privileged": True}}]}
 
 
@@ -34,7 +41,7 @@ def pod(namespace: str, spec: Object, name: str = "trial") -> Object:
 
 
 class Guarded(dict[str, str]):
-    """For each cloud a namespace with labels, accounts and rules of its stack, made when it is asked for."""
+    """For each cloud, and on premises, a namespace with labels, accounts and rules, made when it is asked for."""
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__()
@@ -52,21 +59,25 @@ def guarded(api_server: ApiServer) -> Guarded:
 
 
 def _guarded(server: ApiServer, cloud: str) -> str:
-    entries = installed(project(CLOUDS[cloud]))
+    entries = (
+        [read(text) for text in manifests(files_of(*RUNS[_OWNED]))]
+        if cloud == "onprem"
+        else installed(project(CLOUDS[cloud]))
+    )
     (labels,) = [one["metadata"]["labels"] for one in entries if one["kind"] == "Namespace"]
-    (account,) = [one["metadata"]["name"] for one in entries if one["kind"] == "ServiceAccount"]
     # A name of its own: other tests put their jobs into the stacks' namespace.
     name = f"workload-{cloud}"
     server.keep_namespace(name, labels)
-    server.keep_account(account, name)
+    for account in [one["metadata"]["name"] for one in entries if one["kind"] == "ServiceAccount"]:
+        server.keep_account(account, name)
     server.keep_account("another", name)
     for entry in copy.deepcopy([one for one in entries if one["kind"].startswith("ValidatingAdmissionPolicy")]):
         entry["metadata"]["name"] = name
         if entry["kind"].endswith("Binding"):
             entry["spec"]["policyName"] = name
-            selected = entry["spec"]["matchResources"]["namespaceSelector"]["matchLabels"]
-            assert selected == {"kubernetes.io/metadata.name": "workload"}
-            selected["kubernetes.io/metadata.name"] = name
+            selector = entry["spec"]["matchResources"]["namespaceSelector"]
+            assert selector in _SELECTORS
+            entry["spec"]["matchResources"]["namespaceSelector"] = {"matchLabels": {_NAME: name}}
         assert server.refusal(entry, keep=True) == ""
     # The server looks at new rules a moment after it has taken them.
     give_up_at = time.monotonic() + _PATIENCE_S
@@ -76,7 +87,9 @@ def _guarded(server: ApiServer, cloud: str) -> str:
     return name
 
 
-@pytest.mark.parametrize("where", [where for where, (_, target, _) in RUNS.items() if target in CLOUDS])
+@pytest.mark.parametrize(
+    "where", [where for where, (_, target, _) in RUNS.items() if target in CLOUDS or where == _OWNED]
+)
 def test_the_job_of_a_run_is_admitted(where: str, guarded: Guarded, api_server: ApiServer) -> None:
     """Its pods keep to the rules of its project."""
     blueprint, target, values = RUNS[where]
@@ -106,10 +119,18 @@ BROKEN: dict[str, tuple[Object, Object, str]] = {
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN)
-@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.parametrize(
+    ("cloud", "broken"),
+    [
+        (cloud, broken)
+        for cloud in (*CLOUDS, "onprem")
+        for broken in BROKEN
+        # On premises accounts of the namespace have the rights that their owner gives them.
+        if (cloud, broken) != ("onprem", "another account")
+    ],
+)
 def test_what_opens_the_node_is_refused(cloud: str, broken: str, guarded: Guarded, api_server: ApiServer) -> None:
-    """Each rule of the stacks refuses what it is for, and says so; without it the pod is admitted."""
+    """Each rule of stacks and folders refuses what it is for, and says so; without it the pod is admitted."""
     spec, container, said = BROKEN[broken]
     plain = {"containers": [{"name": "job", "image": "x"}]}
     assert api_server.refusal(pod(guarded[cloud], plain)) == ""

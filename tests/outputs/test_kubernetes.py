@@ -21,6 +21,7 @@ from ruamel.yaml import YAML
 from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.catalog.load import load
+from clusterwright.checks.preflight.programs.admission import OPENING, ORDINARY, Rule, refusal
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.outputs.deliverables import onprem_files
 from clusterwright.outputs.kubernetes.cluster import charts
@@ -31,6 +32,7 @@ from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from tests.engines.api_server import program
+from tests.outputs.pod_templates import pod_templates
 
 
 @cache
@@ -89,7 +91,7 @@ def test_the_network_operator_selects_the_compute_ports() -> None:
 
 
 def test_kustomize_builds_the_folder(tmp_path: Path, require_engine: Callable[..., None]) -> None:
-    """`kubectl kustomize` reads the folder; what it gives is namespace, storage and queue, and no job."""
+    """`kubectl kustomize` reads the folder; it gives namespace with its rules, storage and queue, and no job."""
     require_engine(working=program("kubectl") is not None, reason="kubectl is not installed: make engine builds it")
     for name, text in _texts().items():
         path = tmp_path / name
@@ -103,6 +105,9 @@ def test_kustomize_builds_the_folder(tmp_path: Path, require_engine: Callable[..
     assert kinds == Counter(
         [
             "Namespace",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+            "NetworkPolicy",
             "PersistentVolume",
             "PersistentVolumeClaim",
             "Topology",
@@ -111,6 +116,39 @@ def test_kustomize_builds_the_folder(tmp_path: Path, require_engine: Callable[..
             "LocalQueue",
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("system", "model"), [("dgx-h100", "llama-2-7b"), ("gb200-nvl72", "gpt3-175b"), ("mi300x-8gpu", "llama-2-7b")]
+)
+def test_pods_that_open_their_node_are_refused(system: str, model: str) -> None:
+    """In the namespace of jobs, as an API server evaluates its rules; ordinary pods and the folder's own are let in."""
+    pytest.importorskip("celpy", reason="cel-python is not installed: make environments")
+    texts = _texts(system=system, model=model)
+    policy, binding = _one(texts, "ValidatingAdmissionPolicy"), _one(texts, "ValidatingAdmissionPolicyBinding")
+    assert (policy["spec"]["failurePolicy"], binding["spec"]["validationActions"]) == ("Fail", ["Deny"])
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    (selected,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+    assert selected == {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["workload"]}
+    rules = [Rule(**rule) for rule in policy["spec"]["validations"]]
+    # Accounts of the namespace have the rights that their owner gives them.
+    opening = [(what, spec) for what, spec in OPENING if "serviceAccountName" not in spec]
+    assert [what for what, spec in opening if refusal(rules, {"spec": spec}) is None] == []
+    assert [what for what, spec in ORDINARY if refusal(rules, {"spec": spec}) is not None] == []
+    own = [template for entry in _objects(texts) for template in pod_templates(entry)]
+    assert own
+    assert [one for one in own if refusal(rules, {"spec": one["spec"]}) is not None] == []
+
+
+def test_jobs_are_reached_by_their_own_namespace_alone() -> None:
+    """Pods of jobs take nothing from elsewhere; parts of a service have policies of their own."""
+    texts = _texts()
+    spec = _one(texts, "NetworkPolicy")["spec"]
+    assert (spec["policyTypes"], spec["ingress"]) == (["Ingress"], [{"from": [{"podSelector": {}}]}])
+    (selected,) = spec["podSelector"]["matchExpressions"]
+    own = [template for entry in _objects(texts) for template in pod_templates(entry)]
+    assert selected["operator"] == "DoesNotExist"
+    assert [one for one in own if selected["key"] in one.get("metadata", {}).get("labels", {})] == []
 
 
 def test_labels_are_the_places_of_racks_and_fabric() -> None:

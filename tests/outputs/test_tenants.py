@@ -92,6 +92,12 @@ def test_kubernetes_shares_every_resource_out() -> None:
     ceilings = [entry["spec"]["hard"]["requests.nvidia.com/gpu"] for entry in objects if entry["kind"] == kinds[2]]
     assert ceilings == ["256", "256", "16"]
     assert "tenants.yaml" in yaml.load(texts["kubernetes/kustomization.yaml"])["resources"]
+    # The rules for pods of jobs are those of tenants' pods, too.
+    (bound,) = [
+        one for one in yaml.load_all(texts["kubernetes/namespace.yaml"]) if one["kind"].endswith("PolicyBinding")
+    ]
+    (selected,) = bound["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+    assert selected["values"] == ["workload", *(one["metadata"]["name"] for one in objects if one["kind"] == kinds[0])]
 
 
 @pytest.mark.parametrize(

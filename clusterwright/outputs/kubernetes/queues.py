@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from clusterwright.outputs.kubernetes.admission import admission, closed_jobs
 from clusterwright.outputs.kubernetes.cluster import (
     NAMESPACE,
     QUEUE,
@@ -19,14 +20,16 @@ TOPOLOGY = "units"
 _UNIT, NAME_LABEL = "Gi", "kubernetes.io/metadata.name"
 
 
-def namespace() -> list[dict[str, Any]]:
-    """Return the namespace that jobs run in; RDMA pins memory and shares devices, which stricter levels refuse."""
+def namespace(cluster: KubernetesCluster) -> list[dict[str, Any]]:
+    """Return the namespace that jobs run in, the rules for its pods and those of tenants, and who reaches its jobs."""
     return [
         {
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}},
-        }
+        },
+        *admission([NAMESPACE, *(tenant.name for tenant in cluster.tenants)]),
+        closed_jobs(),
     ]
 
 

@@ -85,7 +85,7 @@ def namespace_objects(tenant: Tenant, gpu_resource: str, gpus: int, queue_api: s
             "kind": "Namespace",
             "metadata": {
                 "name": name,
-                # RDMA pins memory and shares devices, which stricter levels refuse.
+                # RDMA pins memory; what else this level lets in, admission.py refuses.
                 "labels": {LABEL: name, "pod-security.kubernetes.io/enforce": "privileged"},
             },
         },

@@ -49,7 +49,7 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     cluster = _cluster(plan, option, catalogue)
     files = {
         "node-labels.yaml": _labels(cluster),
-        "namespace.yaml": documents_text(kubernetes_queues.namespace()),
+        "namespace.yaml": documents_text(kubernetes_queues.namespace(cluster)),
         "queues.yaml": documents_text(kubernetes_queues.queues(cluster)),
         "jobs/all_reduce.yaml": documents_text(kubernetes_jobs.all_reduce(cluster)),
     }

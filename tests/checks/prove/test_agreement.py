@@ -92,6 +92,7 @@ class Edit:
 _LABELS, _QUEUES, _JOB = "kubernetes/node-labels.yaml", "kubernetes/queues.yaml", "kubernetes/jobs/train.yaml"
 _POLICY, _RAILS = "kubernetes/network/nic-cluster-policy.yaml", "kubernetes/network/rails.yaml"
 _ENGINE, _SCALING = "serving/serve.sbatch", "kubernetes/serving/scaling.yaml"
+_NAMESPACE = "kubernetes/namespace.yaml"
 _RULES, _LOAD = "serving/monitoring/rules.yaml", "serving/loadtest/plan.json"
 
 FAULTS = (
@@ -144,6 +145,9 @@ FAULTS = (
     Edit(KUBERNETES, _JOB, r"completions: \d+", "completions: 3", "K8S004"),
     Edit(KUBERNETES, _JOB, r"nvidia\.com/gpu: '8'", "nvidia.com/gpu: '4'", "K8S004"),
     Edit(KUBERNETES, _QUEUES, r"clusterQueue: gpu", "clusterQueue: gpus", "K8S005"),
+    Edit(KUBERNETES, _NAMESPACE, r"policyName: workload-pods", "policyName: pods", "K8S005"),
+    Edit(KUBERNETES, _NAMESPACE, r"(values:\n *- )workload", r"\1jobs", "K8S010"),
+    Edit(KUBERNETES, _NAMESPACE, r"(validationActions:\n *- )Deny", r"\1Warn", "K8S010"),
     Edit(KUBERNETES, _QUEUES, r"namespace: workload", "namespace: default", "K8S005"),
     Edit(KUBERNETES, _JOB, r"claimName: shared", "claimName: scratch", "K8S005"),
     Edit(SCALED, "kubernetes/serving/service.yaml", r"(selector:\n    app\S+ )chat", r"\1chats", "K8S005"),

@@ -81,6 +81,7 @@ def named(cluster: Cluster) -> Iterator[Finding]:
                 "K8S005", topology.place, "the last level", levels[-1:], "kubernetes.io/hostname", "pods are on hosts"
             )
     yield from _namespaces(cluster)
+    yield from _admission(cluster)
     local = _names(cluster, "LocalQueue")
     for job in cluster.of("Job"):
         queue_name = (job.at("metadata.labels") or {}).get(_QUEUE_LABEL)
@@ -111,6 +112,24 @@ def _namespaces(cluster: Cluster) -> Iterator[Finding]:
             rule = "pods use networks of their own namespace"
             value = network.at("spec.networkNamespace")
             yield wrong("K8S005", network.place, "networkNamespace", value, ", ".join(sorted(jobs)), rule)
+
+
+def _admission(cluster: Cluster) -> Iterator[Finding]:
+    """Yield namespaces whose pods no rule keeps off their node, though their level of Pod Security lets them."""
+    policies, made = _names(cluster, "ValidatingAdmissionPolicy"), _names(cluster, "Namespace")
+    guarded: set[object] = set()
+    for binding in cluster.of("ValidatingAdmissionPolicyBinding"):
+        yield from _one_of(binding, "policyName", [binding.at("spec.policyName")], policies)
+        selector = binding.at("spec.matchResources.namespaceSelector") or {}
+        named_here = [value for one in selector.get("matchExpressions", []) for value in one.get("values", [])]
+        yield from _one_of(binding, "namespaces", named_here, made)
+        if "Deny" in (binding.at("spec.validationActions") or []):
+            guarded.update(named_here)
+    for one in cluster.of("Namespace"):
+        level = (one.at("metadata.labels") or {}).get("pod-security.kubernetes.io/enforce")
+        if level == "privileged" and one.name not in guarded:
+            rule = "a pod of this level owns its node where no rule refuses it"
+            yield wrong("K8S010", one.place, "admission rules", "none", "a binding that denies", rule)
 
 
 def volumes(cluster: Cluster) -> Iterator[Finding]:
