@@ -11,6 +11,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 #: Where the clouds' metadata services answer.
 METADATA = "169.254.169.254"
+#: Ethernet address of the bridge, locally administered.
+_BRIDGE = "02:00:00:00:00:01"
 SPACES = ("--mount", "--uts", "--net", "--pid")
 #: Control groups, of version 1, of a machine whose daemons confine jobs.
 CONFINED = ("devices", "freezer", "memory", "cpuacct", "cpuset")
@@ -185,7 +187,8 @@ class Site:
         device = "eth0"
         if first is machine:
             device = "br0"
-            subprocess.run([*in_first, "link", "add", "br0", "type", "bridge"], check=True)
+            # Without an address of its own a bridge takes the least of its ports', and those who asked before lose it.
+            subprocess.run([*in_first, "link", "add", "br0", "address", _BRIDGE, "type", "bridge"], check=True)
         else:
             port = f"v{machine.pid}"
             peer = ["type", "veth", "peer", "name", "eth0", "netns", str(machine.pid)]

@@ -210,6 +210,23 @@ def test_users_reach_neither_slurm_s_key_nor_the_other_s_job(cluster: Cluster) -
     cluster.login.text(f"scancel {job}", user="ada")
 
 
+def test_the_machine_s_identity_is_root_s_alone(cluster: Cluster) -> None:
+    """On machines booted as recorded the metadata service answers root, and no login shell, job or container."""
+    ask = f"curl --silent --max-time 5 http://{METADATA}/metadata/identity/oauth2/token"
+    for name in ("controller", "login", *NODES):
+        assert "token-of-the-machine" in cluster.site.machines[name].text("sh", "-c", ask)
+    shell = cluster.login.run(ask, user="ada")
+    assert (shell.returncode, shell.stdout) == (7, "")
+    # bash's own connections, which the image has too; slurmctld shows that they are made.
+    reach = " ".join(
+        f"(exec 3<>/dev/tcp/{address}) 2>/dev/null && echo {name};"
+        for name, address in {"slurmctld": f"{CONTROLLER}/6817", "identity": f"{METADATA}/80"}.items()
+    )
+    for options in ("", "--container-image=/shared/image.sqsh "):
+        done = cluster.login.run(f"srun --nodes=4 {options}bash -c '{reach} true'", user="ada")
+        assert done.stdout.split() == ["slurmctld"] * 4, done.stderr
+
+
 def test_a_user_s_job_reads_and_writes_the_bucket_and_reaches_no_credentials(cluster: Cluster, place: Place) -> None:
     """Where nothing mirrors the bucket it is a folder on every node, by an identity that only root can ask for."""
     path = cluster.login.text("echo $CLUSTER_BUCKET_PATH", user="ada").strip()
