@@ -51,7 +51,7 @@
 
   const signed = text => (/[1-9]/.test(text) ? text.replace(/^(?!-)/, "+") : "–");
   const brief = number => String(Number(number.toPrecision(10)));
-  const told = lever => lever.texts[at[lever.id]]
+  const valueShown = lever => lever.texts[at[lever.id]]
     + (lever.id === "resale" ? ": " + Number((100 * data.shares[place("horizon")] * position(true).resale).toFixed(1)) + " % of the price" : "");
 
   function command() {
@@ -83,7 +83,7 @@
 
   function show() {
     for (const lever of levers) {
-      const field = byId("what-if-" + lever.id), text = told(lever);
+      const field = byId("what-if-" + lever.id), text = valueShown(lever);
       field.value = at[lever.id];
       field.setAttribute("aria-valuetext", text);
       byId("what-if-" + lever.id + "-value").textContent = text;

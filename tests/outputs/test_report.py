@@ -145,12 +145,11 @@ def test_the_report_asks_nothing_of_a_network(html: str) -> None:
     ]
     script = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     assert [attributes for tag, attributes in page.elements if tag == "script"] == [
-        {"type": "application/json", "id": "what-if-data"}, {}
-    ]  # fmt: skip
+        {"type": "application/json", "id": "what-if-data"},
+        {},
+    ]
     digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
-    assert policies == [
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
-    ]  # fmt: skip
+    assert policies == [f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"]
     assert not re.search(r"\beval\b|Function\(|fetch|XMLHttp|import\(|innerHTML|document\.write", script[0])
 
 
@@ -173,8 +172,9 @@ def test_hostile_texts_stay_texts(shipped_plan: Plan) -> None:
     )
     page = Page(report_html(plan))
     assert [attributes.get("id") for tag, attributes in page.elements if tag in ("script", "img")] == [
-        "what-if-data", None
-    ]  # fmt: skip
+        "what-if-data",
+        None,
+    ]
     assert page.text.count(" ".join(HOSTILE.split())) >= 7
 
 

@@ -69,9 +69,11 @@ def test_every_amount_is_that_of_a_cash_flow_of_its_own(blueprint: str, override
     assert len(found.keys) >= 10
     known = 0
     for months, place, rent, power, resale in (
-        (found.base[HORIZON], None, 1.0, found.base[POWER], 1.0), (24.0, 0, 0.7, 0.13, 1.3),
-        (60.0, -1, 1.25, 0.02, 0.0), (48.0, 6, 0.4, 0.3, 2.0),
-    ):  # fmt: skip
+        (found.base[HORIZON], None, 1.0, found.base[POWER], 1.0),
+        (24.0, 0, 0.7, 0.13, 1.3),
+        (60.0, -1, 1.25, 0.02, 0.0),
+        (48.0, 6, 0.4, 0.3, 2.0),
+    ):
         work = found.base[WORK] if place is None or WORK not in found.values else found.values[WORK][place]
         setting = {HORIZON: months, WORK: work, RENT: rent, POWER: power, RESALE: resale}
         usd = recounted_usd(plan, book, found, setting)

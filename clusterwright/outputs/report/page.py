@@ -60,7 +60,7 @@ def report_html(plan: Plan, found: Finances, counted: Ledger, money: MoneyFormat
 
 def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, money: MoneyFormat) -> dict[str, Any]:
     sources = report_tables.Sources()
-    told = plan.option(plan.recommended) or plan.options[0]
+    explained = plan.option(plan.recommended) or plan.options[0]
     what_if = report_what_if.sliders(plan, possible(plan, book), money)
     rule, kind = f"{capital(rule_text(plan))}.", outputs_of(plan)
     return {
@@ -127,7 +127,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
         "counts_flop": plan.workload.unit_flop is not None,
         "useful_hour": kind.useful_hour,
         "not_counted": plan.not_counted,
-        "explained": f"{told.cluster.instance}, {NAME_OF_TARGET[told.target]}",
+        "explained": f"{explained.cluster.instance}, {NAME_OF_TARGET[explained.target]}",
         "formulas": [
             {
                 "title": capital(entry.title),
@@ -135,7 +135,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
                 "equation": entry.equation,
                 "sources": entry.sources,
             }
-            for entry in explanations(plan, told.target, money_of, money)
+            for entry in explanations(plan, explained.target, money_of, money)
             if "/" not in entry.number and entry.number.islower()
         ],
     }
