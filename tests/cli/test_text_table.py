@@ -109,6 +109,13 @@ def test_commands_stand_above_what_they_do_where_it_is_narrow(monkeypatch: pytes
     assert commands(entries)[0] == "  clusterwright prices aws/p5.48xlarge"
 
 
+@pytest.mark.parametrize("cells", [1, len(COLUMNS) - 1, len(COLUMNS) + 1])
+def test_a_row_has_a_cell_for_every_column(cells: int) -> None:
+    """No amount slips under the title of another."""
+    with pytest.raises(ValueError, match=rf"{cells} cells in a row of {len(COLUMNS)} columns"):
+        table(COLUMNS, [("x",) * cells])
+
+
 def test_a_command_can_be_copied_over_its_line_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shell reads the words of a long command over several lines; a sentence has no backslash."""
     monkeypatch.setenv("COLUMNS", "60")

@@ -3,6 +3,7 @@
 import json
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -503,6 +504,47 @@ def test_the_probability_of_an_option_is_printed_explained_and_in_the_plan() -> 
         text = " ".join(plan_text(plan, Path("chat.yaml"), details=details, money=USD).split())
         assert f"{said} probable that the goals are met" in text
     assert find(explanations(plan, "aws"), "goals_met").value == said
+
+
+def test_a_service_without_a_price_on_demand_has_its_answer_for_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commitment is priced where a month on demand is not: the answer is that, and each cell has its title."""
+    blueprint = load_values(
+        {
+            "name": "chat",
+            "workload": {"kind": "serve", "model": "qwen3-32b", "framework": "sglang"},
+            "traffic": {"users": 2000, "think_time": "45 s", "input_tokens": 800, "output_tokens": 250},
+            "targets": {"gcp": {"instance": "a4-highgpu-8g", "region": "us-central1"}},
+            "economics": {"as_of": "2026-10-16"},
+        },
+        name="chat.yaml",
+    ).blueprint
+    resolved = resolve(blueprint, load_catalogue())
+    assert isinstance(resolved, Resolved), resolved
+    plan = serving_plan(decide(blueprint, resolved, Facts.open()))
+    way = plan.alternative(plan.recommended_horizon_key)
+    assert plan.options[0].money.run_cost_usd is None
+    assert not plan.recommended_key
+    assert way is not None
+    planned = plan.planned(way.key)
+    assert planned is not None
+    assert "$/M out" not in dict(plan.options[0].key_figures)
+    monkeypatch.setenv("COLUMNS", "300")
+    first = plan_text(plan, Path("chat.yaml"), money=USD).splitlines()
+    assert first[2].endswith("no way that is paid by the month has all its prices on 2026-10-16")
+    assert first[3].split()[:2] == ["36", "months"]
+    assert USD.text(way.money.npv_usd) in first[3]
+    titles, row = next(pair for pair in pairwise(first) if pair[0].startswith("  Ranked"))
+    for title, cell in {
+        "$/M out": dict(planned.key_figures)["$/M out"],
+        "NPV": USD.text(way.money.npv_usd),
+        "USD/GPU-h": f"{way.money.usd_per_gpu_hour:.2f}",
+        "priced": f"{way.money.priced_share:.0%}".replace("%", " %"),
+    }.items():
+        assert row[: titles.index(title) + len(title)].endswith(cell), title
+    assert row.endswith("◀ horizon")
+    whole = " ".join(plan_text(plan, Path("chat.yaml"), details=True, money=USD).split())
+    assert "for a month of service: no way that is paid by the month" in whole
+    assert f"{USD.text(way.money.npv_usd)} (" in whole
 
 
 def test_rows_of_a_framework_of_ones_own_change_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

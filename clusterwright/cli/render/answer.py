@@ -39,6 +39,7 @@ from clusterwright.plan.text.words import (
     band_text,
     hardware_lines,
     horizon_answer,
+    no_unit_answer,
     own_facts_lines,
     term_text,
     unit_answer,
@@ -134,14 +135,15 @@ def _whole(plan: Plan, money: MoneyFormat) -> list[str]:
 def _answers(plan: Plan, money: MoneyFormat) -> list[str]:
     """Return the answer for a unit of work and for the horizon, each under its title."""
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
-    if alone is None:
+    if alone is None and kept is None:
         return [_bold_text(line) for line in _block("Answer", *answer_lines(plan, money))]
-    what, *parts = unit_answer(plan, alone, money)
+    what, *parts = (no_unit_answer(plan),) if alone is None else unit_answer(plan, alone, money)
     shown = [(f"One {plan.workload.unit.name}", what, parts)]
     if kept is not None:
         what, *parts = horizon_answer(plan, kept, money)
         shown.append((_months(plan), what, [*parts, *_pays_back(plan, kept)]))
-    return [_bold_text(line) for title, what, parts in shown for line in _block(title, f"{what}: {'; '.join(parts)}")]
+    said = ((title, f"{what}: {'; '.join(parts)}" if parts else what) for title, what, parts in shown)
+    return [_bold_text(line) for title, text in said for line in _block(title, text)]
 
 
 def _pays_back(plan: Plan, kept: Alternative) -> tuple[str, ...]:
@@ -323,14 +325,14 @@ def _comparison(plan: Plan, money: MoneyFormat) -> str:
     unit, ranked = plan.workload.unit, main_ways(plan)
     # Without an answer the sizes are shown.
     title, ways = (RANKED, ranked) if ranked else (paper_title(plan), paper_ways(plan))
-    times = time_column(ways)
+    times, figures = time_column(ways), _key_figures(plan)
     columns = [
         Column(title, "left"),
         Column("hardware", "left", drop=3),
         Column("nodes", drop=4),
         Column("GPUs", drop=8),
         *([] if unit.always_on else [Column(f"{times} (low–high)", drop=0)]),
-        *(Column(name, drop=6) for name, _ in plan.options[0].key_figures),
+        *(Column(name, drop=6) for name in figures),
         Column(unit.asked, drop=0),
         Column(BAND, drop=4.4),
         Column(f"share of {unit.each}", drop=4.1),
@@ -341,11 +343,18 @@ def _comparison(plan: Plan, money: MoneyFormat) -> str:
         Column("priced", drop=9),
         Column("", "left", drop=0),
     ]
-    return table(columns, (_row(plan, way, times, money) for way in ways))
+    return table(columns, (_row(plan, way, times, figures, money) for way in ways))
 
 
-def _row(plan: Plan, way: Alternative, times: str, money: MoneyFormat) -> list[str]:
+def _key_figures(plan: Plan) -> list[str]:
+    """Return the names of the figures that options have, in the order of the option that has most."""
+    each = sorted((option.key_figures for option in (*plan.options, *plan.other_options)), key=len, reverse=True)
+    return list(dict.fromkeys(name for figures in each for name, _ in figures))
+
+
+def _row(plan: Plan, way: Alternative, times: str, figures: Sequence[str], money: MoneyFormat) -> list[str]:
     option = plan.planned(way.key)
+    shown = {} if option is None else dict(option.key_figures)
     answers = answers_text(plan, way.key)
     return [
         term_text(way.key),
@@ -353,7 +362,7 @@ def _row(plan: Plan, way: Alternative, times: str, money: MoneyFormat) -> list[s
         f"{way.cluster.nodes:,}",
         f"{way.cluster.gpus:,}",
         *([] if plan.workload.unit.always_on else [time_of(way, times)]),
-        *([NONE] * len(plan.options[0].key_figures) if option is None else (text for _, text in option.key_figures)),
+        *(shown.get(name, NONE) for name in figures),
         cash_text(way, money),
         span_text(way.money.run_usd, way.money.run_usd_low, way.money.run_usd_high, money),
         share_text(way, money),

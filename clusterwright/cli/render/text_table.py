@@ -83,9 +83,14 @@ def table(
         columns: as `Column`, or title and alignment alone.
         rows: the cells.
         width: of the terminal unless it is given.
+
+    Raises:
+        ValueError: a row has more or fewer cells than there are columns.
     """
     asked = [Column(*column) for column in columns]
     cells = [tuple(row) for row in rows]
+    if uneven := next((row for row in cells if len(row) != len(asked)), None):
+        raise ValueError(f"{len(uneven)} cells in a row of {len(asked)} columns: {uneven}")
     room = (line_width() if width is None else width) - _INDENT
     widths, left_out = _fitted(asked, cells, room)
     shown = [bold(line) for line in _lines([column.title for column in asked], asked, widths, titles=True) if line]

@@ -194,11 +194,15 @@ def indicative_text(way: Alternative) -> str:
 def answer_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     """Return the answer: how to do the unit of work alone, and how to do as many as the whole horizon holds."""
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
-    if alone is None:
+    if alone is None and kept is None:
         return (_no_answer(plan),)
     unit = plan.workload.unit
-    first, last = plan.planned(alone.key), None if kept is None else plan.planned(kept.key)
-    lines = [f"for {unit.asked}: {_cluster_of(plan, alone)}: {_figures(plan, alone, money)}{_outlook(first)}"]
+    first, last = (None if way is None else plan.planned(way.key) for way in (alone, kept))
+    lines = [
+        f"for {unit.asked}: {no_unit_answer(plan)}"
+        if alone is None
+        else f"for {unit.asked}: {_cluster_of(plan, alone)}: {_figures(plan, alone, money)}{_outlook(first)}"
+    ]
     if kept is not None:
         horizon = f"{plan.economics.horizon_months:.0f} months"
         if plan.economics.runs is None:
@@ -229,6 +233,11 @@ def unit_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, 
     option = plan.planned(way.key)
     outlook = (option.performance.outlook,) if option is not None and option.performance.outlook else ()
     return (_cluster_of(plan, way), _figures(plan, way, money), *outlook)
+
+
+def no_unit_answer(plan: Plan) -> str:
+    """Return why nothing is the answer for one unit of work where there is one for the horizon."""
+    return f"no way that is paid by the {plan.workload.unit.name} has all its prices on {plan.as_of}"
 
 
 def horizon_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, ...]:
