@@ -1,6 +1,6 @@
--- One row is what one option pays in all, and in present value, of the terms that move with the same inputs: with those
--- of `inputs`, and with the price of rented nodes where one was agreed (`rented`). Charges on a whole bill are left out:
--- they are no sum of terms.
+-- One row is what one option pays in all, and in present value, of the terms that move with the same inputs: those of
+-- `inputs`, and the price of rented nodes where one was agreed (`rented`). Charges on a whole bill are left out: they
+-- are no sum of terms.
 select
     key,
     inputs,
