@@ -15,6 +15,7 @@ HOURS_PER_MONTH = 730.0
 HOURS_PER_YEAR = 8760.0
 SECONDS_PER_HOUR = 3600.0
 SECONDS_PER_DAY = 86400.0
+HOURS_PER_DAY = 24.0
 
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
@@ -243,6 +244,29 @@ def counted(number: int, noun: str) -> str:
     ('1 row', '1,200 racks')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def days_text(days: float) -> str:
+    """Return days as text, without decimals where they are whole.
+
+    >>> days_text(30.0), days_text(1.0), days_text(27.94)
+    ('30 days', '1 day', '27.9 days')
+    """
+    return _counted(days, "day")
+
+
+def _counted(amount: float, unit: str) -> str:
+    number = f"{amount:.0f}" if abs(amount - round(amount)) < 1e-9 else f"{amount:.1f}"  # noqa: PLR2004 - noise
+    return f"{number} {unit}{'' if number == '1' else 's'}"
+
+
+def duration_text(days: float) -> str:
+    """Return days as text, in hours where they are less than one.
+
+    >>> duration_text(0.1), duration_text(1 / 24), duration_text(27.94)
+    ('2.4 hours', '1 hour', '27.9 days')
+    """
+    return _counted(days * HOURS_PER_DAY, "hour") if days < 1 else days_text(days)
 
 
 def _significant(value: float, digits: int) -> str:

@@ -75,7 +75,7 @@ def resolve(blueprint: Blueprint, catalogue: Catalogue) -> Resolved | tuple[Prob
         asked = getattr(blueprint.targets, name)
         if asked is None:
             continue
-        found = hardware_of(problems, catalogue, name, asked, alone=one_node_may_do(blueprint))
+        found = hardware_of(problems, catalogue, name, asked)
         found = _suited(problems, blueprint, found, choice=is_choice(asked))
         fitting = [entry for entry in found if isinstance(entry, ResolvedTarget)]
         rest = [entry for entry in found if isinstance(entry, Unusable)]
@@ -250,15 +250,6 @@ def _staging_problems(blueprint: Blueprint, targets: tuple[ResolvedTarget, ...])
 
 def _nothing(*_: object) -> Iterable[Problem]:
     return ()
-
-
-#: Kinds whose work one node may do, whatever reaches others.
-_ON_ONE_NODE = frozenset({Finetune, Serve})
-
-
-def one_node_may_do(blueprint: Blueprint) -> bool:
-    """Tell whether the kind of workload may stay within a node, so that no bandwidth between nodes has to be known."""
-    return type(blueprint.workload) in _ON_ONE_NODE
 
 
 #: What each kind of workload asks of its hardware, of itself and of its model, as problems where it cannot have that.

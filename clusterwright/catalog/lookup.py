@@ -146,7 +146,7 @@ def _plain(name: str) -> str:
     return _SEPARATORS.sub("", name.casefold())
 
 
-def node_type_of_instance(catalogue: Catalogue, name: str, *, alone: bool = False) -> NodeType:
+def node_type_of_instance(catalogue: Catalogue, name: str) -> NodeType:
     """Return what sizing needs to know of a rented node.
 
     Scale-out bandwidth of one GPU, one direction = fabric interfaces x bytes/s each / GPUs: a p5.48xlarge has 32 x 100
@@ -156,11 +156,10 @@ def node_type_of_instance(catalogue: Catalogue, name: str, *, alone: bool = Fals
     Args:
         catalogue: the facts.
         name: instance type.
-        alone: one node may do the work: where nothing is known of a network between nodes, its bandwidth is 0.
 
     Raises:
         InputError: no such instance type.
-        MissingFactError: its memory or its fabric's bandwidth is not known.
+        MissingFactError: its memory is not known.
     """
     entry = instance(catalogue, name)
     chip = catalogue.accelerators[entry.accelerator]
@@ -171,9 +170,7 @@ def node_type_of_instance(catalogue: Catalogue, name: str, *, alone: bool = Fals
         gpus=entry.gpus,
         hbm_bytes_per_gpu=min(shown, default=None),
         network_kind=entry.fabric_kind,
-        network_bytes_per_s=_known(
-            _product(entry.fabric_interfaces, entry.fabric_bytes_per_s_per_interface_one_way), alone=alone
-        ),
+        network_bytes_per_s=_product(entry.fabric_interfaces, entry.fabric_bytes_per_s_per_interface_one_way),
         placement_max_nodes=entry.placement_max_nodes,
         host=_host(catalogue, entry, chip),
     )
@@ -186,12 +183,12 @@ def node_type_of_instance(catalogue: Catalogue, name: str, *, alone: bool = Fals
     )
 
 
-def node_type_of_system(catalogue: Catalogue, name: str, *, alone: bool = False) -> NodeType:
+def node_type_of_system(catalogue: Catalogue, name: str) -> NodeType:
     """Return what sizing needs to know of a bought node; a DGX H100 has 8 x 400 Gb/s for 8 GPUs, so 50 GB/s per GPU.
 
     Raises:
         InputError: no such system.
-        MissingFactError: its memory or its fabric's bandwidth is not known.
+        MissingFactError: its memory is not known.
     """
     entry = system(catalogue, name)
     chip = catalogue.accelerators[entry.accelerator]
@@ -201,7 +198,7 @@ def node_type_of_system(catalogue: Catalogue, name: str, *, alone: bool = False)
         gpus=entry.gpus,
         hbm_bytes_per_gpu=chip.hbm_bytes,
         network_kind=entry.fabric_kind or "none",
-        network_bytes_per_s=_known(_product(entry.gpus, entry.fabric_bytes_per_s_per_gpu_one_way), alone=alone),
+        network_bytes_per_s=_product(entry.gpus, entry.fabric_bytes_per_s_per_gpu_one_way),
         placement_max_nodes=None,
         host=_host(catalogue, entry, chip),
     )
@@ -234,11 +231,6 @@ def _product(count: int | None, each: float | None) -> float | None:
     return None if count is None or each is None else count * each
 
 
-def _known(bytes_per_s: float | None, *, alone: bool) -> float | None:
-    """Return a bandwidth, 0 for an unknown one where nodes may work alone."""
-    return 0.0 if bytes_per_s is None and alone else bytes_per_s
-
-
 def _node_type(
     *,
     identity: str,
@@ -254,18 +246,13 @@ def _node_type(
         raise MissingFactError(
             f"the memory of {chip.name} is not known, so {identity} cannot be sized", help="choose another node type"
         )
-    if network_bytes_per_s is None:
-        raise MissingFactError(
-            f"the scale-out bandwidth of {identity} is not known, so several of them cannot be sized",
-            help="choose a node type with a GPU fabric",
-        )
     return NodeType(
         id=identity,
         accelerator=chip,
         gpus=gpus,
         hbm_bytes_per_gpu=hbm_bytes_per_gpu,
         network_kind=network_kind,
-        network_bytes_per_s_per_gpu_one_way=network_bytes_per_s / gpus,
+        network_bytes_per_s_per_gpu_one_way=(network_bytes_per_s or 0.0) / gpus,
         placement_max_nodes=placement_max_nodes,
         host=host,
     )

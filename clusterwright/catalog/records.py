@@ -284,6 +284,11 @@ class NodeType:
         """A bandwidth to other nodes is known; one that is not is 0, where work may stay within a node."""
         return self.network_bytes_per_s_per_gpu_one_way > 0
 
+    @property
+    def alone_text(self) -> str:
+        """Why one node alone is sized, to end a message with; empty where several are."""
+        return "" if self.reaches_others else f"; no bandwidth between several {self.id} is known, so one is sized"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Switch:

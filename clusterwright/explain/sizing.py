@@ -12,13 +12,12 @@ from clusterwright.explain.traffic import traffic_numbers
 from clusterwright.plan.record import FrontPoint, Hardware, Option
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.training import choice_text, layout_text
-from clusterwright.plan.text.words import days_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.sizing.model import compute, experts
 from clusterwright.sizing.records.job import ComputeTime, StageMemory
 from clusterwright.sizing.reliability.goodput import run_days
 from clusterwright.sizing.training.points import model_flop_utilisation
-from clusterwright.units import percent
+from clusterwright.units import days_text, duration_text, percent
 from clusterwright.workload import training, transformer
 
 _NO_OFFLOAD = "nothing lies outside the accelerators: set workload.offload"
@@ -352,7 +351,7 @@ def _days(plan: TrainingPlan, option: TrainingOption) -> Explanation:
 def _nodes(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> Explanation:
     cluster = option.cluster
     goal = plan.goals.finish_within_days
-    limit = "no goal for time" if goal is None else f"at most {days_text(goal)} at {percent(plan.goals.confidence)}"
+    limit = "no goal for time" if goal is None else f"at most {duration_text(goal)} at {percent(plan.goals.confidence)}"
     rule = "cheapest for the work of the horizon" if option.design.facility is not None else "cheapest for one run"
     return Explanation(
         number="nodes",

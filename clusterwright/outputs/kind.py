@@ -13,8 +13,8 @@ from clusterwright.outputs.kubernetes.cluster import KubernetesCluster
 from clusterwright.outputs.page_parts import Cell, Chart, Table
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text
-from clusterwright.units import percent
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital
+from clusterwright.units import duration_text, percent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +90,7 @@ def goal(plan: Plan) -> str:
     days = plan.goals.finish_within_days
     if days is None:
         return "no goal for time"
-    return f"the goal of {days_text(days)} at {percent(plan.goals.confidence)} confidence"
+    return f"the goal of {duration_text(days)} at {percent(plan.goals.confidence)} confidence"
 
 
 def cluster_table(plan: Plan, _: MoneyFormat) -> Table:

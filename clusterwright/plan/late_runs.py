@@ -8,7 +8,7 @@ from clusterwright.errors import Finding
 from clusterwright.plan.bounds import most_nodes
 from clusterwright.plan.record import Option
 from clusterwright.sizing.records.point import SizedPoint
-from clusterwright.units import SECONDS_PER_DAY, percent
+from clusterwright.units import SECONDS_PER_DAY, duration_text, percent
 
 _HOURS_A_DAY = 24
 
@@ -41,29 +41,22 @@ def too_late(blueprint: Blueprint, option: Option, target: ResolvedTarget) -> Fi
     wider = "raise workload.global_batch so that more GPUs can work"
     if most is not None:
         wider = f"allow more than {most} nodes (the limit is {limit})"
+    if not target.node.reaches_others:
+        wider = "choose nodes with a GPU fabric"
     goal_days = (blueprint.goals.finish_within or math.nan) / SECONDS_PER_DAY
     return Finding(
         id="GOAL001",
         path=("goals", "finish_within"),
         message=(
             f"{option.target}: the fastest cluster ({option.cluster.nodes} × {option.cluster.instance}) takes "
-            f"{_length(option.performance.calendar_days_high)} at {percent(blueprint.goals.confidence)} confidence; "
-            f"the goal is {_length(goal_days)}"
+            f"{duration_text(option.performance.calendar_days_high)} at {percent(blueprint.goals.confidence)} "
+            f"confidence; the goal is {duration_text(goal_days)}{target.node.alone_text}"
         ),
         help=(
             f"set goals.finish_within to {_whole(option.performance.calendar_days_high)}, {wider}, "
             f"or choose a faster {'system' if target.system else 'instance'}"
         ),
     )
-
-
-def _length(days: float) -> str:
-    """Return a length of time in days, in hours below one.
-
-    >>> _length(12.34), _length(0.25)
-    ('12.3 days', '6.0 h')
-    """
-    return f"{days:.1f} days" if days >= 1 else f"{days * _HOURS_A_DAY:.1f} h"
 
 
 def _whole(days: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from clusterwright.blueprint.load import LoadedBlueprint, load, load_values
-from clusterwright.blueprint.resolve import model_of, one_node_may_do
+from clusterwright.blueprint.resolve import model_of
 from clusterwright.blueprint.rules.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.rules.hardware import speaks_of
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
@@ -189,7 +189,6 @@ def questions(
         book: prices, which say in which region a node type is priced.
     """
     asked, missing = [], []
-    alone = one_node_may_do(scenario.blueprint)
     rented = tuple(catalogue.instances[key] for key in ids if key in catalogue.instances)
     as_of = scenario.blueprint.economics.as_of or book.newest_day
     regions = _regions(_wished(scenario.blueprint), rented, as_of, book)
@@ -198,11 +197,11 @@ def questions(
         chip = (instance or catalogue.systems[key]).accelerator
         try:
             if instance is None:
-                node = lookup.node_type_of_system(catalogue, key, alone=alone)
+                node = lookup.node_type_of_system(catalogue, key)
                 node = node_as_asked(scenario.blueprint, "onprem", node, catalogue)
                 place = Place(node=node, target="onprem")
             else:
-                node = lookup.node_type_of_instance(catalogue, key, alone=alone)
+                node = lookup.node_type_of_instance(catalogue, key)
                 node = node_as_asked(scenario.blueprint, instance.cloud, node, catalogue)
                 place = Place(node=node, target=instance.cloud, region=regions[key])
         except ClusterwrightError as error:

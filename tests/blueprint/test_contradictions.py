@@ -1,5 +1,6 @@
 """Constraints that exclude each other are found before anything is sized, all at once, each at its place."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.blueprint.rules.contradictions import _any_holds
 from clusterwright.blueprint.sizes import Multiple, read_multiple
 from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.records import Catalogue
 
 SHIPPED = Path(__file__).resolve().parents[2] / "blueprints" / "train-gpt3-175b.yaml"
 
@@ -142,16 +144,25 @@ def test_names_to_choose_from_are_placed_in_their_list(tmp_path: Path, new: str,
     assert f"job.yaml:{place}\n" in text
 
 
+def without_memory(*names: str) -> Catalogue:
+    """Return the catalogue without the memory of some instances and their accelerators."""
+    shipped = load_catalogue()
+    instances = {name: replace(shipped.instances[name], visible_hbm_bytes_per_gpu=None) for name in names}
+    chips = {entry.accelerator for entry in instances.values()}
+    changed = {key: replace(shipped.accelerators[key], hbm_bytes=None) for key in chips}
+    return replace(shipped, accelerators=shipped.accelerators | changed, instances=shipped.instances | instances)
+
+
 def test_what_cannot_be_used_of_a_choice_is_kept_with_its_reason(tmp_path: Path) -> None:
     """A missing fact, a region and a precision exclude hardware without ending the plan."""
     job = loaded(
         tmp_path, "instance: p5.48xlarge", "allowed_instances: [p5.48xlarge, g6.xlarge, p5e.48xlarge, dl1.24xlarge]"
     )
-    resolved = resolve(job.blueprint, load_catalogue())
+    resolved = resolve(job.blueprint, without_memory("g6.xlarge"))
     assert isinstance(resolved, Resolved)
     assert [target.node.id for target in resolved.targets if target.target == "aws"] == ["p5.48xlarge"]
     reasons: dict[str, Any] = {entry.name: entry.reason for entry in resolved.unusable}
-    assert "bandwidth of g6.xlarge is not known" in reasons["g6.xlarge"]
+    assert "the memory of NVIDIA L4" in reasons["g6.xlarge"]
     assert "no source lists p5e.48xlarge in 'us-east-1'" in reasons["p5e.48xlarge"]
     assert "bf16" in reasons["dl1.24xlarge"]
 
@@ -159,10 +170,10 @@ def test_what_cannot_be_used_of_a_choice_is_kept_with_its_reason(tmp_path: Path)
 def test_a_choice_of_nothing_usable_is_refused_with_the_reasons(tmp_path: Path) -> None:
     """Exit code 3 where only facts are missing, else 2; each name with its reason."""
     job = loaded(tmp_path, "instance: p5.48xlarge", "allowed_instances: [g6.xlarge, g5.xlarge]")
-    problems = resolve(job.blueprint, load_catalogue())
+    problems = resolve(job.blueprint, without_memory("g6.xlarge", "g5.xlarge"))
     assert isinstance(problems, tuple)
     assert problems[0].exit_code == 3
-    assert "g6.xlarge: the scale-out bandwidth" in problems[0].message
+    assert "g6.xlarge: the memory of" in problems[0].message
     job = loaded(tmp_path, "instance: p5.48xlarge", "allowed_instances: [p5e.48xlarge]")
     problems = resolve(job.blueprint, load_catalogue())
     assert isinstance(problems, tuple)

@@ -105,12 +105,11 @@ def test_node_memory_is_never_more_than_the_accelerator_gives() -> None:
         assert lookup.node_type_of_instance(catalogue, entry.id).hbm_bytes_per_gpu <= usable
 
 
-def test_a_node_without_a_known_fabric_is_refused_and_not_guessed() -> None:
-    """Sizing several nodes without scale-out bandwidth is an error that names the node."""
-    with pytest.raises(MissingFactError, match=r"inf2\.48xlarge"):
-        lookup.node_type_of_instance(load(), "inf2.48xlarge")
-    with pytest.raises(MissingFactError, match="supermicro-821ge-tnhr"):
-        lookup.node_type_of_system(load(), "supermicro-821ge-tnhr")
+def test_a_node_without_a_known_fabric_reaches_no_other() -> None:
+    """No bandwidth is guessed between several nodes of which none is known."""
+    assert not lookup.node_type_of_instance(load(), "inf2.48xlarge").reaches_others
+    assert not lookup.node_type_of_system(load(), "supermicro-821ge-tnhr").reaches_others
+    assert lookup.node_type_of_system(load(), "dgx-h100").reaches_others
 
 
 def test_a_node_without_known_memory_is_refused_and_not_guessed() -> None:

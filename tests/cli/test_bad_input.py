@@ -379,10 +379,10 @@ def test_without_any_price_what_is_about_money_ends_with_3(
 
 def test_missing_fact_is_exit_code_3(command: Command, small: Path) -> None:
     """A right blueprint that needs a fact which the catalogue lacks ends with 3, placed in the file."""
-    small.write_text(SMALL.replace("p5.48xlarge", "g6.xlarge"))
+    small.write_text(SMALL.replace("dgx-h100", "lenovo-sr675-v3-8xh100-nvl"))
     ended = command("plan", small)
     assert ended.code == 3
-    assert f"{small}:12:15" in ended.err
+    assert f"{small}:16:13" in ended.err
     both = command("plan", small, "--set", "workload.model=nope")
     assert both.code == 2
 

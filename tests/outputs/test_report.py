@@ -26,10 +26,10 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import USD, MoneyFormat
 from clusterwright.plan.text.ranking import main_ways
-from clusterwright.plan.text.words import answer_lines, capital, cluster_text, days_text, term_text
+from clusterwright.plan.text.words import answer_lines, capital, cluster_text, term_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.chance.uncertainty import SEED
-from clusterwright.units import percent
+from clusterwright.units import days_text, percent
 from tests.opened import report_html
 from tests.terms import with_finance
 

@@ -79,13 +79,13 @@ _BEFORE_G7E = ("economics.as_of=2025-12-31",)
 
 
 def test_what_is_not_chosen_has_a_reason() -> None:
-    """Missing prices, missing facts and missed goals are told apart."""
+    """Missing prices, missing memory and missed goals are told apart."""
     plan = aws("p5.48xlarge", "g7e.48xlarge", "g6.xlarge", "g6.16xlarge", more=_BEFORE_G7E)
     option = plan.options[0]
     reasons = {entry.name: entry.reason for entry in option.design.considered}
     assert reasons["p5.48xlarge"] == ""
     assert "no price of GPU node g7e.48xlarge" in reasons["g7e.48xlarge"]
-    assert "is not known" in reasons["g6.xlarge"]
+    assert "no bandwidth between several g6.xlarge is known, so one is sized" in reasons["g6.xlarge"]
     assert reasons["g6.16xlarge"] == "misses the goal"
     assert "3 without a price, a fact or enough speed" in hardware_lines(plan, USD)[0]
 

@@ -73,7 +73,7 @@ def _allowed(asked: CloudTarget | OnPremTarget) -> list[str] | None:
 
 
 def hardware_of(
-    problems: list[Problem], catalogue: Catalogue, target: str, asked: CloudTarget | OnPremTarget, *, alone: bool
+    problems: list[Problem], catalogue: Catalogue, target: str, asked: CloudTarget | OnPremTarget
 ) -> list[ResolvedTarget | Unusable]:
     """Return the hardware of one target: what it names, or each of what it leaves to choose, in the order given.
 
@@ -83,7 +83,6 @@ def hardware_of(
         catalogue: the facts.
         target: `aws`, `azure`, `gcp` or `onprem`.
         asked: the section of the blueprint.
-        alone: one node may do the work, so that no network between nodes has to be known.
     """
     if isinstance(asked, CloudTarget):
         problems += [*place_problems(target, asked), *zone_problems(catalogue, target, asked)]
@@ -93,13 +92,13 @@ def hardware_of(
     if allowed is None:
         field = "instance" if isinstance(asked, CloudTarget) else "system"
         name = (asked.instance if isinstance(asked, CloudTarget) else asked.system) or ""
-        one = _look_up(problems, catalogue, target, asked, name=name, path=("targets", target, field), alone=alone)
+        one = _look_up(problems, catalogue, target, asked, name=name, path=("targets", target, field))
         return [] if one is None else [one]
     names = _everything(catalogue, target) if allowed == [ANY] else _known(problems, catalogue, target, allowed)
     found: list[ResolvedTarget | Unusable] = []
     for name in names:
         wrong: list[Problem] = []
-        entry = _look_up(wrong, catalogue, target, asked, name=name, path=(), alone=alone)
+        entry = _look_up(wrong, catalogue, target, asked, name=name, path=())
         if entry is not None and not wrong:
             found.append(entry)
         else:
@@ -151,11 +150,10 @@ def _look_up(
     *,
     name: str,
     path: Path,
-    alone: bool,
 ) -> ResolvedTarget | None:
     entry = attempt(problems, path, lambda: _entry(catalogue, target, name))
     if isinstance(entry, System):
-        node = attempt(problems, path, lambda: lookup.node_type_of_system(catalogue, entry.id, alone=alone))
+        node = attempt(problems, path, lambda: lookup.node_type_of_system(catalogue, entry.id))
         if node is None:
             return None
         if isinstance(asked, OnPremTarget):
@@ -168,7 +166,7 @@ def _look_up(
     problems += offer_problems(catalogue, target, asked, entry)
     if path:
         problems += existing_problems(target, asked, entry)
-    node = attempt(problems, path, lambda: lookup.node_type_of_instance(catalogue, entry.id, alone=alone))
+    node = attempt(problems, path, lambda: lookup.node_type_of_instance(catalogue, entry.id))
     if node is None:
         return None
     return ResolvedTarget(

@@ -10,19 +10,14 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_plan
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import goal_text
-from clusterwright.plan.text.words import days_text
-from clusterwright.units import percent
+from clusterwright.units import duration_text, percent
 
 
 def _within(plan: Plan) -> str:
     days = plan.goals.finish_within_days
     if days is None:
         return ""
-    return f"within {_length(days)} at {percent(plan.goals.confidence)}"
-
-
-def _length(days: float) -> str:
-    return days_text(days) if days >= 1 else f"{days * 24:g} hours"
+    return f"within {duration_text(days)} at {percent(plan.goals.confidence)}"
 
 
 def _nothing(_: Plan) -> Sequence[str]:

@@ -6,9 +6,8 @@ from math import inf
 
 from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import days_text
 from clusterwright.sweep.records import NotSized, Scenario, Sweep, SweptPoint
-from clusterwright.units import SECONDS_PER_DAY, percent
+from clusterwright.units import SECONDS_PER_DAY, days_text, percent
 
 #: Points that are rented, and those that are bought, whose share of owning is no cash.
 _COLUMNS = (

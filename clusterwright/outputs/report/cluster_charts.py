@@ -5,7 +5,8 @@ from collections import defaultdict
 from clusterwright.outputs.drawing.charts import PALETTE, Limit, Mark, Series, logarithmic_axis
 from clusterwright.outputs.drawing.line_chart import line_chart
 from clusterwright.plan.record import FrontPoint, Option, Plan
-from clusterwright.plan.text.words import NAME_OF_TARGET, days_text
+from clusterwright.plan.text.words import NAME_OF_TARGET
+from clusterwright.units import duration_text
 
 #: Days that differ by less than this factor are too close together on the drawing for a label each.
 _NEAR = 1.2
@@ -32,7 +33,7 @@ def front_chart(plan: Plan) -> str:
         for line, options in fronts.items()
     ]
     goal = plan.goals.finish_within_days
-    limits = [] if goal is None else [Limit(y=goal, label=f"goal: {days_text(goal)}")]
+    limits = [] if goal is None else [Limit(y=goal, label=f"goal: {duration_text(goal)}")]
     marks = _chosen(plan)
     nodes = [point for entry in series for point, _ in entry.points] + [mark.x for mark in marks]
     days = [day for entry in series for _, day in entry.points] + [mark.y for mark in marks]

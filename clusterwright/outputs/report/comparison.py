@@ -25,13 +25,12 @@ from clusterwright.plan.text.words import (
     answer_lines,
     band_text,
     capital,
-    days_text,
     term_text,
     uncapital,
 )
 from clusterwright.plan.work import work_text
 from clusterwright.tco.terms.records import Parameter, PricedLine
-from clusterwright.units import percent
+from clusterwright.units import duration_text, percent
 
 #: This many of the dearest assumed prices are named; the report has all.
 _MOST = 6
@@ -145,7 +144,7 @@ def _per(line: PricedLine) -> str:
 
 def _caveats(plan: Plan) -> list[str]:
     late = [
-        f"{cell(NAME_OF_TARGET[option.target])} misses the goal of {days_text(plan.goals.finish_within_days)}"
+        f"{cell(NAME_OF_TARGET[option.target])} misses the goal of {duration_text(plan.goals.finish_within_days)}"
         for option in plan.options
         if not option.performance.meets_goal and plan.goals.finish_within_days is not None
     ]

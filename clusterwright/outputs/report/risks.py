@@ -9,8 +9,8 @@ from clusterwright.outputs.kinds import outputs_of
 from clusterwright.plan.findings.price_evidence import OLD_PRICES, assumed_prices
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital, term_text, time_text
-from clusterwright.units import percent
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, term_text
+from clusterwright.units import duration_text, percent
 
 #: Risks on the first page; the section on certainty has everything that they are chosen from.
 _MOST = 3
@@ -67,12 +67,12 @@ def _late(plan: Plan, run: Alternative) -> Iterator[Risk]:
     goal, high = plan.goals.finish_within_days, run.performance.calendar_days_high
     if goal is None or high is None or high < _CLOSE * goal:
         return
-    spare = "does not keep it" if high > goal else f"leaves {time_text(goal - high)}"
+    spare = "does not keep it" if high > goal else f"leaves {duration_text(goal - high)}"
     yield Risk(
         title="The goal is close",
         text=(
-            f"the median {plan.workload.unit.name} takes {time_text(run.performance.calendar_days)} of the "
-            f"{time_text(goal)}; the high end of the band, {time_text(high)}, {spare}."
+            f"the median {plan.workload.unit.name} takes {duration_text(run.performance.calendar_days)} of the "
+            f"{duration_text(goal)}; the high end of the band, {duration_text(high)}, {spare}."
         ),
         weight=high / goal,
     )
@@ -89,7 +89,9 @@ def _waiting(plan: Plan, run: Alternative, money: MoneyFormat) -> Iterator[Risk]
         if way.money.term not in _WAITING and way.money.run_usd is not None and way is not run
     ]
     sure = min(others, key=lambda way: (way.money.run_usd or 0.0, way.key), default=None)
-    spare = "" if goal is None or high is None else f" It may wait {time_text(goal - high)} and still meet the goal."
+    spare = (
+        "" if goal is None or high is None else f" It may wait {duration_text(goal - high)} and still meet the goal."
+    )
     instead = (
         " No other ranked way is paid by use."
         if sure is None

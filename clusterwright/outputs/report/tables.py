@@ -12,10 +12,10 @@ from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import RANKED, days_shown, main_ways, purchase_text
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital, days_text, term_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, term_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.terms.records import CashFlowRow, Parameter, PricedLine
-from clusterwright.units import percent
+from clusterwright.units import days_text, percent
 
 _NONE = "–"
 

@@ -23,11 +23,10 @@ from clusterwright.plan.candidates.hardware import chosen_by_usd, rented_shares
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.owned.cost import housed
 from clusterwright.plan.record import Alternative, Option, WorkUnit
-from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import COMMITTED_TERMS, TERMS, PriceRequest
 from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics, Parameter
-from clusterwright.units import percent
+from clusterwright.units import duration_text, percent
 
 #: Separator in a key between a target and hardware that is not the target's first choice.
 HARDWARE = ":"
@@ -189,7 +188,7 @@ def not_met(option: Option, goal_days: float | None, ended: str = "") -> str:
     if not option.performance.meets_goal and option.performance.outlook:
         return option.performance.outlook
     if not option.performance.meets_goal:
-        return "misses the goal" if goal_days is None else f"misses the goal of {days_text(goal_days)}"
+        return "misses the goal" if goal_days is None else f"misses the goal of {duration_text(goal_days)}"
     if option.design.facility is not None and option.design.facility.findings:
         return option.design.facility.findings[0].message
     return ""

@@ -13,8 +13,8 @@ from clusterwright.plan.candidates.consider import TERM_OF_CAPACITY, Considered,
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import WorkloadSummary
-from clusterwright.plan.text.words import days_text
 from clusterwright.pricing.records import COMMITTED_TERMS
+from clusterwright.units import days_text
 
 #: Kinds of capacity with a price of their own that are planned where a blueprint leaves the capacity open.
 _KINDS = ("on-demand", "capacity-block", "flex-start")

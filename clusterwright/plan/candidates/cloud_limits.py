@@ -9,9 +9,9 @@ from clusterwright.plan.bounds import hardware_limits, node_counts
 from clusterwright.plan.candidates.cloud_addresses import overlap_findings
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.record import Option, WorkUnit
-from clusterwright.plan.text.words import days_text, time_text
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import PriceRequest
+from clusterwright.units import duration_text
 
 _GB_PER_GIB = 2.0**30 / 1e9
 
@@ -233,10 +233,10 @@ def _band(option: Option, target: ResolvedTarget, unit: WorkUnit) -> list[Findin
             id="CAP009",
             path=path,
             message=(
-                f"the {unit.name} takes up to {time_text(performance.calendar_days_high)}, one {capacity.name} lasts "
-                f"{days_text(needed)} at least and is paid for whole, as the plan counts"
+                f"the {unit.name} takes up to {duration_text(performance.calendar_days_high)}, one {capacity.name} "
+                f"lasts {duration_text(needed)} at least and is paid for whole, as the plan counts"
             ),
-            help=f"see that it lasts {days_text(needed)} and is not shorter",
+            help=f"see that it lasts {duration_text(needed)} and is not shorter",
         )
     ]
 

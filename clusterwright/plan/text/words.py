@@ -3,7 +3,7 @@
 from clusterwright import units
 from clusterwright.plan.record import Alternative, Option, Plan, WorkUnit
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.units import counted
+from clusterwright.units import counted, days_text, duration_text
 
 NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
 #: Providers of which only prices are known; another one goes by its own name.
@@ -95,25 +95,6 @@ def depreciation_text(method: str) -> str:
     return f"{'MACRS' if name == 'macrs' else name.replace('_', ' ')} over {years} years"
 
 
-def days_text(days: float) -> str:
-    """Return days as text, without decimals where they are whole.
-
-    >>> days_text(30.0), days_text(1.0), days_text(27.94)
-    ('30 days', '1 day', '27.9 days')
-    """
-    number = f"{days:.0f}" if abs(days - round(days)) < 1e-9 else f"{days:.1f}"  # noqa: PLR2004 - rounding noise
-    return f"{number} day{'' if number == '1' else 's'}"
-
-
-def time_text(days: float) -> str:
-    """Return days as text, in hours where they are less than one.
-
-    >>> time_text(0.1), time_text(27.94)
-    ('2.4 hours', '27.9 days')
-    """
-    return f"{days * _HOURS_A_DAY:.1f} hours" if days < 1 else days_text(days)
-
-
 def amount_text(amount: float, unit: WorkUnit, *, such: bool = False) -> str:
     """Return an amount of work in words.
 
@@ -178,7 +159,7 @@ def days_band_text(option: Option) -> str:
         low, high = (
             f"{days * _HOURS_A_DAY:.1f}" for days in (performance.calendar_days_low, performance.calendar_days_high)
         )
-        return f"{time_text(performance.calendar_days)} ({low} to {high})"
+        return f"{duration_text(performance.calendar_days)} ({low} to {high})"
     band = f"{performance.calendar_days_low:.1f} to {performance.calendar_days_high:.1f}"
     return f"{days_text(performance.calendar_days)} ({band})"
 
@@ -338,7 +319,7 @@ def on_demand_text(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     if way.money.term == "on_demand" or way.money.run_usd is None or same is None or same.money.run_usd is None:
         return ""
     size = "" if (same.cluster.nodes, same.cluster.instance) == (way.cluster.nodes, way.cluster.instance) else (
-        f" with {counted(same.cluster.nodes, 'node')} in {time_text(same.performance.calendar_days)}"
+        f" with {counted(same.cluster.nodes, 'node')} in {duration_text(same.performance.calendar_days)}"
     )  # fmt: skip
     return f"{money.text(same.money.run_usd)} on demand{size}"
 

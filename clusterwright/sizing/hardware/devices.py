@@ -5,13 +5,15 @@ from math import inf
 from clusterwright.catalog.matmul_rates import share_of
 from clusterwright.catalog.precisions import EIGHT_BIT, FOUR_BIT, known_precisions, peaks_flop_per_s
 from clusterwright.catalog.records import Accelerator, NodeType
-from clusterwright.errors import ClusterwrightError, InputError
+from clusterwright.errors import ClusterwrightError, InputError, MissingFactError
 from clusterwright.sizing.columns import Device
 from clusterwright.sizing.hardware.collective_facts import factor
 from clusterwright.sizing.hardware.power_cap import speed_share
 
 #: What the scale-up links of an accelerator may lead to (`scale_up_topology` in the catalogue).
 SWITCH, MESH, TORUS, HOST = "switch", "mesh", "torus", "host"
+#: Stands for a link that carries nothing, so that formulas can divide by it.
+_UNUSED_BYTES_PER_S = 1.0
 
 
 def link_columns(node: NodeType) -> dict[str, float]:
@@ -57,6 +59,7 @@ def device_of(node: NodeType, *, precision: str) -> Device:
 
     Raises:
         InputError: the accelerator has no documented peak in that precision, or its memory bandwidth is unknown.
+        MissingFactError: nothing says at what rate accelerators of a node exchange data.
     """
     accelerator = node.accelerator
     peak = peaks_flop_per_s(accelerator).get(precision)
@@ -70,8 +73,9 @@ def device_of(node: NodeType, *, precision: str) -> Device:
         raise InputError(f"the memory bandwidth of {accelerator.name} is unknown", help="choose another accelerator")
     domain = max(accelerator.scale_up_domain_gpus or 1, 1)
     scale_up = accelerator.scale_up_bytes_per_s_per_gpu_one_way
+    network = node.network_bytes_per_s_per_gpu_one_way if node.reaches_others else within_node(node)
     if scale_up is None:
-        domain, scale_up = 1, node.network_bytes_per_s_per_gpu_one_way
+        domain, scale_up = 1, network
     speed = speed_share(node)
     return Device(
         peak_flop_per_s=peak * speed,
@@ -86,6 +90,21 @@ def device_of(node: NodeType, *, precision: str) -> Device:
         hbm_bytes_per_s=accelerator.hbm_bytes_per_s,
         scale_up_bytes_per_s=scale_up,
         scale_up_gpus=float(domain),
-        network_bytes_per_s=node.network_bytes_per_s_per_gpu_one_way,
+        network_bytes_per_s=network,
         **link_columns(node),
     )
+
+
+def within_node(node: NodeType) -> float:
+    """Return the bandwidth between accelerators of one node outside their scale-up domain: their link to the host.
+
+    Raises:
+        MissingFactError: there are several domains in a node, and the link is unknown.
+    """
+    link = node.accelerator.host_link_bytes_per_s_one_way
+    if link is None and node.gpus > max(node.accelerator.scale_up_domain_gpus or 1, 1):
+        raise MissingFactError(
+            f"the bandwidth between the accelerators of {node.id} is not known", help="choose another node type"
+        )
+    # Where all are in one domain, nothing is sent this way.
+    return link or _UNUSED_BYTES_PER_S

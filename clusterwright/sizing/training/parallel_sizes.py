@@ -42,7 +42,12 @@ def divisors(number: int) -> list[int]:
 
 
 def node_limit(job: TrainingJob, node: NodeType) -> int:
-    """Return the largest cluster to look at: the least of the user's, the fabric's and the default limit."""
+    """Return the largest cluster to look at: the least of the user's, the fabric's and the default limit.
+
+    One node where no bandwidth to others is known.
+    """
+    if not node.reaches_others:
+        return 1
     limits = [limit for limit in (job.max_nodes, node.placement_max_nodes) if limit is not None]
     return min(limits) if limits else DEFAULT_MAX_NODES
 

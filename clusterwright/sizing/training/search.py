@@ -48,7 +48,7 @@ def no_layout(job: TrainingJob, node: NodeType, *, limit: int) -> Finding:
             f"no layout of {job.model.name} on up to {limit} x {node.id} divides "
             f"{job.model.layers} layers, {job.model.heads} heads and a batch of {job.global_batch_sequences} sequences "
             f"over {node.gpus} GPUs per node"
-            f"{given}"
+            f"{given}{node.alone_text}"
         ),
         help=f"there are layouts without {free}: change or leave it out" if blamed else divisible,
     )
@@ -91,6 +91,8 @@ def does_not_fit(
     split = ", ".join(f"{name} {size}" for name, size in sizes.items() if size > 1 or name not in ("cp", "ep"))
     fixed = fixed_parallelism(job)
     wider = f"allow at least {nodes_that_fit} nodes, or " if nodes_that_fit is not None else ""
+    if not node.reaches_others:
+        wider = "choose nodes with a GPU fabric, or "
     freer = f"leave {', '.join(fixed)} of workload.parallelism to the search, or " if fixed else ""
     return Finding(
         id="MEM001",
@@ -99,6 +101,7 @@ def does_not_fit(
             f"{job.model.name} does not fit on {node.id}: the best layout "
             f"({split}, ZeRO {layout.zero_stage}, {layout.recompute} recomputation, {gpus} GPUs) needs "
             f"{text(needed.total, BYTES)} per GPU, {text(over, BYTES)} more than the {has} ({shown})"
+            f"{node.alone_text}"
         ),
         help=f"{freer}{wider}choose accelerators with at least {text(least, BYTES, digits=4)} of memory{surer}",
     )
@@ -232,7 +235,9 @@ def _does_not_fit(
         mode, row = divmod(int(np.argmin(needed)), needed.shape[1])
         if needed[mode, row] < least:
             least, nearest = float(needed[mode, row]), space.at(mode, row + chunk.start)
-    wider = layouts.enumerate_space(job, node, max_nodes=parallel_sizes.DEFAULT_MAX_NODES)
+    wider = None
+    if node.reaches_others:
+        wider = layouts.enumerate_space(job, node, max_nodes=parallel_sizes.DEFAULT_MAX_NODES)
     gpus_that_fit = np.inf
     if wider is not None:
         tables = first_level(shape, device, wider, stack=stack)
