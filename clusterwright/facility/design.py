@@ -11,7 +11,7 @@ from clusterwright.facility.cabling.addresses import subnets
 from clusterwright.facility.cabling.cables import Cable, lengths_of, tally
 from clusterwright.facility.cabling.layout import arranged, settle, wire
 from clusterwright.facility.cabling.reach import what_reaches
-from clusterwright.facility.fabric.counts import FULL_UNITS, Fabric
+from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.hall.power_summary import PowerSummary, summarise_power
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.hall.room import hall_findings, largest
@@ -79,7 +79,6 @@ def design_onprem(
     catalogue: Catalogue,
     rules: DesignRules | None = None,
     host_prefix: str = "node",
-    purchase: str = FULL_UNITS,
     asked_storage: AskedStorage | None = None,
 ) -> OnPremDesign:
     """Design a cluster of `nodes` systems with its networks, storage, racks, power and bill.
@@ -92,7 +91,6 @@ def design_onprem(
         catalogue: facts of switches and parts.
         rules: choices that reference architectures leave open; defaults if None.
         host_prefix: of node names.
-        purchase: of the compute fabric, `full-units` (NVIDIA's rule) or `as-needed`.
         asked_storage: what the blueprint asks of the storage to buy.
 
     Raises:
@@ -110,7 +108,6 @@ def design_onprem(
         storage=storage,
         rules=rules,
         catalogue=catalogue,
-        purchase=purchase,
         host_prefix=host_prefix,
         asked_storage=asked_storage,
     )
@@ -126,7 +123,6 @@ def design_onprem(
             catalogue=catalogue,
             rules=rules,
             most=nodes,
-            purchase=purchase,
             asked_storage=asked_storage,
         )
         findings = tuple(replace(finding, help=f"{_nodes_fit(held)}; {finding.help}") for finding in findings)
@@ -178,7 +174,6 @@ def most_nodes(
     catalogue: Catalogue,
     rules: DesignRules,
     most: int,
-    purchase: str = FULL_UNITS,
     asked_storage: AskedStorage | None = None,
 ) -> int:
     """Return how many systems the hall holds with their networks and storage, up to `most`; 0 if not one.
@@ -190,7 +185,6 @@ def most_nodes(
         catalogue: facts.
         rules: as for the design.
         most: number of systems to look at.
-        purchase: of the compute fabric.
         asked_storage: as for the design.
 
     Raises:
@@ -204,7 +198,6 @@ def most_nodes(
             storage=storage,
             rules=rules,
             catalogue=catalogue,
-            purchase=purchase,
             host_prefix="node",
             asked_storage=asked_storage,
         )

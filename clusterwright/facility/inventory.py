@@ -139,7 +139,6 @@ def take_stock(
     storage: StorageNeed,
     rules: DesignRules,
     catalogue: Catalogue,
-    purchase: str,
     host_prefix: str,
     asked_storage: AskedStorage | None = None,
 ) -> Inventory:
@@ -154,7 +153,6 @@ def take_stock(
         storage: capacity in bytes and throughput in bytes/s.
         rules: design rules.
         catalogue: switches and parts.
-        purchase: of the compute fabric, `full-units` or `as-needed`.
         host_prefix: of node names.
         asked_storage: what the blueprint asks of the storage to buy.
 
@@ -163,13 +161,14 @@ def take_stock(
         MissingFactError: a fact of the system or of the storage is unknown.
         RuleError: the storage cannot be built or joined (`STO008`, `STO010`).
     """
-    sized, managed = compute_fabric(system, nodes=nodes, rules=rules, catalogue=catalogue, purchase=purchase)
+    sized, managed = compute_fabric(system, nodes=nodes, rules=rules, catalogue=catalogue)
     switch = catalogue.switches[sized.switch]
     hosts, each = nodes * sized.end_systems, sized.end_systems
     storage_rate = min(sized.port_bytes_per_s_one_way * sized.planes_of_a_port, STORAGE_PORT_BYTES_PER_S)
     storage_switch = switch_for(storage_rate, switch.network, catalogue)
     storage_radix = radix_of(storage_switch, storage_rate)
     on_infiniband = switch.network == INFINIBAND_NETWORK
+    storage_managed = on_infiniband and (managed or sized.fabric.switches > 1)
     boxes = design_storage(
         storage,
         nodes=nodes,
@@ -205,7 +204,7 @@ def take_stock(
             box_slots=boxes.boxes * slots_per_box(boxes.ports_per_box, box_family),
             radix=storage_radix,
             cage=max(storage_switch.ports_per_cage, storage_radix // storage_switch.ports),
-            rules=rules if on_infiniband else replace(rules, ufm_ports_per_fabric=0),
+            rules=rules if storage_managed else replace(rules, ufm_ports_per_fabric=0),
             infiniband=on_infiniband,
         ),
         node_ports_per_cage=sized.node_cage,
@@ -214,7 +213,7 @@ def take_stock(
         inband=size_inband_network(nodes=hosts, node_ports=inband_ports, rules=rules),
         oob_switches=SIDES,
         compute_managers=rules.ufm_per_fabric * sized.planes if managed else 0,
-        storage_managers=rules.ufm_per_fabric if on_infiniband else 0,
+        storage_managers=rules.ufm_per_fabric if storage_managed else 0,
         management_servers=rules.servers_for(hosts),
         storage=boxes,
         storage_box_family=box_family,

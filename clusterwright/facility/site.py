@@ -246,6 +246,7 @@ class FabricChoice:
         rail_groups: `all-units` or `per-unit` forces three levels; None leaves it to the size.
         planes: equal fabrics that the ports are shared out over.
         buy_for_units: scalable units whose leaves and spines are bought now, for growth; no more than needed if None.
+        purchase: `full-units` or `as-needed`; as needed where one switch holds all nodes, else full units, if None.
     """
 
     switch: str | None = None
@@ -254,6 +255,7 @@ class FabricChoice:
     rail_groups: str | None = None
     planes: int = 1
     buy_for_units: int | None = None
+    purchase: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric.compute import rail_levels
 from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
 from clusterwright.facility.hall.racks import Rack
-from clusterwright.facility.site import DesignRules, RowLayout, Site
+from clusterwright.facility.site import DesignRules, FabricChoice, RowLayout, Site
 
 from .examples import storage_need
 
@@ -33,7 +34,7 @@ def _design(
         storage=storage_need(),
         site=site or Site(pue=1.3),
         catalogue=catalogue,
-        purchase=purchase,
+        rules=DesignRules(fabric=FabricChoice(purchase=purchase)),
     )
 
 
@@ -251,6 +252,39 @@ def test_small_cluster_as_needed_uses_one_switch() -> None:
     """Seven nodes bought as needed take one compute switch, with UFM on its free ports."""
     design = _design(7, purchase=AS_NEEDED)
     assert (design.fabric.switches, design.fabric.levels, design.inventory.compute_managers) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "switches", "managers"),
+    [(1, 1, 0), (8, 1, 0), (9, 12, 2)],
+)
+def test_one_switch_is_bought_alone_where_it_holds_all_nodes(nodes: int, switches: int, managers: int) -> None:
+    """Eight nodes of eight ports fill one switch of 64; with nine, the leaves and spines of a unit are bought."""
+    design = design_onprem(
+        system=load().systems["dgx-h100"], nodes=nodes, storage=storage_need(), site=Site(pue=1.3), catalogue=load()
+    )
+    inventory = design.inventory
+    assert (design.fabric.switches, inventory.compute_managers, inventory.storage_managers) == (
+        switches,
+        managers,
+        managers,
+    )
+    said = [note for note in inventory.notes if "with its own subnet manager" in note]
+    assert len(said) == (switches == 1)
+
+
+@pytest.mark.parametrize("choice", [{"buy_for_units": 1}, {"purchase": FULL_UNITS}, {"rail_groups": "per-unit"}])
+def test_growth_and_levels_that_are_asked_for_buy_more_than_one_switch(choice: dict[str, Any]) -> None:
+    """Four nodes get a whole unit where the blueprint speaks of growth, levels or full units."""
+    design = design_onprem(
+        system=load().systems["dgx-h100"],
+        nodes=4,
+        storage=storage_need(),
+        site=Site(pue=1.3),
+        catalogue=load(),
+        rules=DesignRules(fabric=FabricChoice(**choice)),
+    )
+    assert design.fabric.leaf >= 8
 
 
 def test_large_cluster() -> None:

@@ -233,7 +233,8 @@ def test_whole_racks_bring_their_frame_and_power_shelves() -> None:
 def test_no_rack_holds_all_of_a_function(system: str, nodes: int, purchase: str) -> None:
     """Leaves, spines, sides of storage and Ethernet, UFM and servers stand in two racks or more, each side apart."""
     made = design_onprem(
-        system=CATALOGUE.systems[system], nodes=nodes, storage=storage_need(), catalogue=CATALOGUE, purchase=purchase,
+        system=CATALOGUE.systems[system], nodes=nodes, storage=storage_need(), catalogue=CATALOGUE,
+        rules=DesignRules(fabric=FabricChoice(purchase=purchase)),
         site=Site(pue=1.3, rack_power_w=150e3),
     )  # fmt: skip
     standing, _ = drawn(made)

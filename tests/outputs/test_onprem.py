@@ -22,7 +22,7 @@ from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.cabling.layout import lay_out
 from clusterwright.facility.design import OnPremDesign, design_onprem
 from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS
-from clusterwright.facility.site import Site
+from clusterwright.facility.site import DesignRules, FabricChoice, Site
 from clusterwright.outputs.folder import File
 from clusterwright.outputs.onprem.bill.tables import PartPrice, bill_csv
 from clusterwright.outputs.onprem.documents import documents
@@ -53,7 +53,7 @@ def _design(nodes: int, *, purchase: str = FULL_UNITS) -> OnPremDesign:
         ),
         site=Site(pue=1.3),
         catalogue=catalogue,
-        purchase=purchase,
+        rules=DesignRules(fabric=FabricChoice(purchase=purchase)),
     )
 
 

@@ -47,6 +47,11 @@ class OnPremFabric(Section):
     buy_for_units: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         None, description="growth: scalable units whose leaves, spines and their cables are bought now"
     )
+    purchase: Literal["full-units", "as-needed"] | None = Field(
+        None,
+        description="full-units: all leaves and spines of a unit, as reference architectures ask; as-needed: what the "
+        "nodes need; by default as needed where one switch holds all nodes, else full units",
+    )
 
 
 class OnPremNode(Section):

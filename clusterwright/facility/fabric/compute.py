@@ -1,18 +1,19 @@
 """The compute fabric that a design asks for: its switch, its size with room for fabric managers, what to say of it."""
 
+from collections.abc import Callable
 from math import ceil
 
 from clusterwright.catalog.parts.scalable_units import scalable_units
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.errors import Finding
-from clusterwright.facility.fabric.counts import Fabric
+from clusterwright.facility.fabric.counts import AS_NEEDED, FULL_UNITS, Fabric
 from clusterwright.facility.fabric.limits import FabricLimitError
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK, ports_of, radix_of
 from clusterwright.facility.fabric.size import ALL_UNITS, fewest_switches
 from clusterwright.facility.fabric.switch_choice import compute_switch
 from clusterwright.facility.fabric.system import SystemFabric, fabric_of_system
 from clusterwright.facility.fabric.uplinks import uplinks_of
-from clusterwright.facility.site import DesignRules
+from clusterwright.facility.site import DesignRules, FabricChoice
 from clusterwright.units import percent
 
 #: Levels of a tree that has cores, and the share of further switches from which a design is questioned.
@@ -21,9 +22,12 @@ _MANY_MORE = 0.3
 
 
 def compute_fabric(
-    system: System, *, nodes: int, rules: DesignRules, catalogue: Catalogue, purchase: str
+    system: System, *, nodes: int, rules: DesignRules, catalogue: Catalogue
 ) -> tuple[SystemFabric, bool]:
     """Return the compute fabric of a design, and whether it has fabric managers: where they cost no further switch.
+
+    Where nothing is asked of how it is bought and one switch holds all nodes, that is bought alone and its own subnet
+    manager is used: two appliances would cost more than twice the switch.
 
     Raises:
         InputError: an impossible request.
@@ -33,7 +37,7 @@ def compute_fabric(
     choice = rules.fabric
     switch = compute_switch(system, catalogue, choice)
 
-    def sized(management_ports: int) -> SystemFabric:
+    def sized(management_ports: int, purchase: str) -> SystemFabric:
         return fabric_of_system(
             system=system,
             switch=switch,
@@ -48,36 +52,52 @@ def compute_fabric(
             topology=choice.topology,
         )
 
-    plain = sized(0)
+    if (alone := _alone(sized, choice)) is not None:
+        return alone, False
+    purchase = choice.purchase or FULL_UNITS
+    plain = sized(0, purchase)
     if switch.network != INFINIBAND_NETWORK:
         return plain, False
     try:
-        managed = sized(rules.ufm_ports_per_fabric)
+        managed = sized(rules.ufm_ports_per_fabric, purchase)
     except FabricLimitError:
         return plain, False
     return (managed, True) if managed.fabric.switches == plain.fabric.switches else (plain, False)
 
 
+def _alone(sized: Callable[[int, str], SystemFabric], choice: FabricChoice) -> SystemFabric | None:
+    """Return the fabric of one switch where that holds all nodes and nothing else is asked for."""
+    if choice.purchase is not None or choice.buy_for_units or choice.rail_groups or choice.planes > 1:
+        return None
+    one = sized(0, AS_NEEDED)
+    return one if one.fabric.switches == 1 and one.end_systems == 1 else None
+
+
 def fabric_notes(sized: SystemFabric, *, managed: bool) -> tuple[str, ...]:
     """Return what a reader of the documents has to know of the fabric: planes, shared ports, growth, whole racks."""
+    one = sized.fabric
+    alone = (
+        f"One switch joins all nodes and is bought alone{'' if managed else ', with its own subnet manager'}; if it "
+        "fails, no node reaches another. With targets.onprem.fabric.purchase full-units, leaves and spines of a whole "
+        "unit are bought."
+    )
     unmanaged = (
         f"{sized.nodes} nodes fill every leaf port, so the compute fabric has no UFM appliance and uses the subnet "
         f"manager of its switches. With {sized.nodes - 1} nodes there are ports for UFM."
     )
-    said = [] if managed else [unmanaged]
+    said = [alone] if one.switches == 1 else [] if managed else [unmanaged]
     wanted = ("split into", "share a cable", "planes take", "is listed with")
     said += [f"{note[0].upper()}{note[1:]}." for note in sized.notes if any(words in note for words in wanted)]
-    one = sized.fabric
     today = ceil(one.nodes / one.nodes_per_unit)
     if today < one.units:
         said.append(
             f"Growth: leaves, spines and their cables of {one.units} scalable units are bought now, of which {today} "
             f"ha{'s' if today == 1 else 've'} nodes; {one.units * one.nodes_per_unit - one.nodes:,} more fit."
         )
-    if sized.end_systems > 1 and one.units == 1 and one.levels < 3:  # noqa: PLR2004 - levels of the tree
+    if sized.end_systems > 1 and one.units == 1 and 1 < one.levels < 3:  # noqa: PLR2004 - levels of the tree
         said.append(
             "One scalable unit has two levels of switches, with fewer spines than a design of several. "
-            "If it shall grow, plan it for the units it will have (`targets.onprem.fabric.buy_for_units`)."
+            "If it shall grow, plan it for the units it will have (targets.onprem.fabric.buy_for_units)."
         )
     if sized.end_systems > 1:
         said.append(
