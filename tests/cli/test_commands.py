@@ -285,7 +285,7 @@ def test_compare_says_why_hardware_is_not_chosen(command: Command, small: Path) 
     told = json.loads(command("compare", small, "--why", "g6.xlarge", "--json").out)
     assert (told["number"], told["target"], told["value"]) == ("hardware", "aws", chosen)
     assert [entry["name"] for entry in told["inputs"]] == [chosen, "g6.xlarge"]
-    assert "bandwidth of g6.xlarge is not known" in told["inputs"][1]["source"]
+    assert "no bandwidth between several g6.xlarge is known" in told["inputs"][1]["source"]
     for name, words in (
         (chosen, "is the hardware of AWS"),
         ("p99.huge", "no instance type is called"),
@@ -309,6 +309,17 @@ def test_build_of_parts(command: Command, small: Path, tmp_path: Path) -> None:
         ended = command("build", small, "-o", tmp_path / "none", "--only", text)
         assert (ended.code, "the plan has no part" in ended.err) == (2, True)
     assert not (tmp_path / "none").exists()
+
+
+def test_what_comes_after_a_build(command: Command, small: Path, tmp_path: Path) -> None:
+    """The next commands check what was written: of a cloud, of the documents, or of both."""
+    folder = str(tmp_path / "out")
+    whole = command("build", small, "-o", folder).out
+    assert f"clusterwright preflight {folder}/aws" in whole
+    assert f"clusterwright prove {folder}/onprem" in whole
+    part = command("build", small, "-o", tmp_path / "part", "--only", "onprem").out
+    assert "clusterwright prove" in part
+    assert "clusterwright preflight" not in part
 
 
 def test_stack_of_what_is_no_cloud(command: Command, small: Path, tmp_path: Path) -> None:

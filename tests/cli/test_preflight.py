@@ -25,6 +25,18 @@ def test_a_blueprint_is_checked_at_its_own_lines(command: Command, small: Path) 
     assert "Not asked: PRE101" in ended.out
 
 
+def test_checks_that_say_the_same_share_a_line(command: Command, small: Path) -> None:
+    """What only a run of the program shows is said once, with every check of it, and so is what to do."""
+    checks = json.loads(command("preflight", small, "--json").out)["results"]
+    waiting = [entry["check"] for entry in checks if "the program was not run" in entry["message"]]
+    out = command("preflight", small).out
+    assert len(set(waiting)) > 1
+    assert out.count("the program was not run") == 1
+    assert all(check in out for check in waiting)
+    (fix,) = [line for line in out.splitlines() if line.startswith(f"  {waiting[0]}, ")]
+    assert fix.strip().split("  ")[0] == ", ".join(dict.fromkeys(waiting))
+
+
 def test_a_project_fails_by_what_its_owner_changed(command: Command, project: Path) -> None:
     """A changed region fails in one layer, with exit code 1, the line, and what to do."""
     nodes = project / "nodes" / "Pulumi.small-us-east-1.yaml"

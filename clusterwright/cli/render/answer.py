@@ -2,9 +2,10 @@
 
 import datetime as dt
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from clusterwright.blueprint.rules.hardware import CLOUDS
 from clusterwright.cli.render.kinds import shown_of
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
@@ -61,7 +62,7 @@ def plan_text(
     set_values: Sequence[str] = (),
     *,
     money: MoneyFormat,
-    written: bool = False,
+    written: tuple[str, Collection[str]] | None = None,
     details: bool = False,
 ) -> str:
     """Return the plan for a terminal (colours only where the terminal shows them): answer, comparison, caveats.
@@ -70,7 +71,7 @@ def plan_text(
         plan: the decision.
         path: of the blueprint, for the next commands.
         set_values: overrides, which the next commands repeat.
-        written: whether every file has just been written, so that `build` is no next command.
+        written: the folder of a build and the names of its files, for the next commands; None before a build.
         details: show in place of the first screen the answer in sentences, what it rests on, layout, memory, what
             limits the step, and every assumption and omission.
         money: how amounts are written.
@@ -280,18 +281,30 @@ def _heading(plan: Plan) -> str:
     return f"{' · '.join(part for part in parts if part)}{goal}"
 
 
-def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool, details: bool) -> list[str]:
+def _next(
+    plan: Plan,
+    path: Path,
+    set_values: Sequence[str],
+    *,
+    written: tuple[str, Collection[str]] | None,
+    details: bool,
+) -> list[str]:
     answer = plan.alternative(plan.recommended_key)
     own = answer is not None and bool(answer.set_values)
     chosen = again_text(answer) if answer is not None and own else ""
     of = shlex.join([str(path), *(word for value in set_values for word in ("--set", value))])
     answered = f"{of} {chosen}" if own else of
-    if not written:
+    if written is None:
         # What is built is what the first line answers.
         said = "every file: stacks, documents, report" if details else ""
         entries = [(f"clusterwright build {answered} -o out", said)]
     else:
-        entries = [(f"clusterwright plan {answered}", f"{_the_answer(plan)} as the plan's option")] if own else []
+        folder, names = written
+        instead = f"{_the_answer(plan)} in place of what was built"
+        entries = [
+            *([(f"clusterwright build {answered} -o {shlex.quote(folder)}", instead)] if own else []),
+            *_checks_of(plan, folder, names),
+        ]
     if details or not entries:
         entries += [
             (f"clusterwright explain {of}", "where each number comes from"),
@@ -299,6 +312,17 @@ def _next(plan: Plan, path: Path, set_values: Sequence[str], *, written: bool, d
         ]
     lines = commands(entries, indent=_INDENT)
     return [f"  {'Next':<{_INDENT - 2}}{lines[0].lstrip()}", *lines[1:]]
+
+
+def _checks_of(plan: Plan, folder: str, names: Collection[str]) -> list[tuple[str, str]]:
+    """Return the commands that check what a build wrote: the project of a cloud, the documents on premises."""
+    parts = {name.partition("/")[0] for name in names}
+    clouds = [option.target for option in plan.options if option.target in parts & set(CLOUDS)]
+    owned = [option.target for option in plan.options if option.target in parts - set(CLOUDS)]
+    return [
+        *([(f"clusterwright preflight {shlex.quote(folder)}/{clouds[0]}", "before ./cluster.sh up")] if clouds else []),
+        *([(f"clusterwright prove {shlex.quote(folder)}/{owned[0]}", "before anything is bought")] if owned else []),
+    ]
 
 
 def _block(title: str, *lines: str) -> list[str]:

@@ -1,7 +1,7 @@
 """The command preflight: check a generated project, or what a blueprint would generate, before `pulumi up`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +121,7 @@ def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *,
         own = [result for result in results if result.cloud == subject.cloud]
         lines += [f"{path} on {subject.cloud} ({subject.project.scheduler})", ""]
         shown = [result for result in own if every or result.outcome.status != "PASS"]
-        rows = [
-            (result.outcome.status, result.check, result.title, result.outcome.message)
-            for result in sorted(shown, key=lambda result: ORDER.index(result.outcome.status))
-        ]
+        rows = [row for group in _alike(shown) for row in _rows(group)]
         columns = [
             Column("Status", "left"),
             Column("Check", "left", drop=0),
@@ -137,16 +134,33 @@ def _text(path: Path, subjects: Sequence[Subject], results: Sequence[Result], *,
     return "\n".join(lines)
 
 
+def _alike(results: Iterable[Result]) -> list[list[Result]]:
+    """Return results by status, those that say the same and have the same fix together."""
+    groups: dict[tuple[object, ...], list[Result]] = {}
+    for result in sorted(results, key=lambda result: ORDER.index(result.outcome.status)):
+        said = (result.outcome.status, result.outcome.message, fix_of(result), result.outcome.place)
+        groups.setdefault(said, []).append(result)
+    return list(groups.values())
+
+
+def _rows(group: Sequence[Result]) -> list[tuple[str, ...]]:
+    first = group[0]
+    checks = list(dict.fromkeys(result.check for result in group))
+    if first.outcome.status == "PASS" or len(checks) == 1:
+        return [(entry.outcome.status, entry.check, entry.title, entry.outcome.message) for entry in group]
+    said = f"{first.outcome.message} ({', '.join(checks)})"
+    return [(first.outcome.status, f"{len(checks)} checks", "", said)]
+
+
 def _fixes(results: Sequence[Result]) -> list[str]:
     """Return what to do and where, each in a line of its own: no path is cut, and a terminal can open it."""
-    ordered = sorted(results, key=lambda result: ORDER.index(result.outcome.status))
-    found = dict.fromkeys(
-        (f"  {result.check}  {fix_of(result)}", result.outcome.place)
-        for result in ordered
-        if result.outcome.status != "PASS"
-    )
-    lines = [line for fix, place in found for line in (fix, *([f"    --> {place}"] if place else []))]
-    return ["What to do", *lines, ""] if lines else []
+    lines = []
+    for group in _alike(result for result in results if result.outcome.status != "PASS"):
+        checks = ", ".join(dict.fromkeys(result.check for result in group))
+        lines.append(f"  {checks}  {fix_of(group[0])}")
+        if place := group[0].outcome.place:
+            lines.append(f"    --> {place}")
+    return ["What to do", *dict.fromkeys(lines), ""] if lines else []
 
 
 def fix_of(result: Result) -> str:

@@ -40,7 +40,7 @@ def build(
             parts = parts_of(plan, [name.strip() for name in only.split(",")] if only else [])
             printed = _can_print(asked=pdf)
             files = everything(plan, made.facts, parts=parts, pdf=printed, progress=progress, money=money)
-            shown = plan_text(plan, path, set_values or (), written=True, money=money)
+            shown = plan_text(plan, path, set_values or (), written=(str(output), files), money=money)
         progress(f"writing {len(files)} files")
         written = folder.write(output, files, parts=parts, force=force)
     print(fitted(shown))
