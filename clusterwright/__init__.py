@@ -89,4 +89,4 @@ def call_like_the_interface(package: str) -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from clusterwright import assets
 from clusterwright.blueprint.reading.problems import LOOK_IT_UP, dotted
 from clusterwright.blueprint.reading.problems import Path as KeyPath
+from clusterwright.blueprint.rules.kinds import OF_KINDS
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.errors import ClusterwrightError
 
@@ -74,6 +75,8 @@ def what_is_meant(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML ho
     'it is called sequence_length here'
     >>> what_is_meant(("workload", "rank"), {"workload": {"kind": "train"}})
     'it is of kind: finetune'
+    >>> what_is_meant(("workload", "users"), {"workload": {"kind": "train", "users": 10_000}})
+    'it belongs in traffic, of kind: serve'
     """
     name, kind = str(path[-1]), _inside(_inside(written, "workload"), _KIND)
     known = sorted({name for found in section(path, written) for name in found.model_fields})
@@ -92,9 +95,20 @@ def what_is_meant(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML ho
     elsewhere = ""
     if places and len(places) <= _MOST_PLACES:
         elsewhere = f"it belongs in {_either([dotted(place[:-1]) or 'the top level' for place in places])}"
+        of_others = [_of_others(place, kind) for place in places]
+        if all(of_others):
+            elsewhere += f", of kind: {_either(list(dict.fromkeys(of_others)))}"
     if close:
         return f"did you mean {close[0]!r}?{f' If not, {elsewhere}' if elsewhere else ''}"
     return elsewhere or f"known here: {', '.join(known)}"
+
+
+def _of_others(place: KeyPath, kind: Any) -> str:  # noqa: ANN401 - as written
+    """Return the kinds of work that alone have a place, where the one that is written is none of them; else nothing."""
+    for path, (kinds, _) in OF_KINDS.items():
+        if place[: len(path)] == path and kind is not None and kind not in kinds:
+            return _either(list(kinds))
+    return ""
 
 
 @cache

@@ -17,7 +17,7 @@ _PRETRAINING = ("train",)
 _FINETUNING = ("finetune",)
 _SERVING = ("serve",)
 #: Keys that some kinds alone have, and what the others have in their place.
-_OF_KINDS: MappingProxyType[Path, tuple[tuple[str, ...], str]] = MappingProxyType(
+OF_KINDS: MappingProxyType[Path, tuple[tuple[str, ...], str]] = MappingProxyType(
     {
         ("traffic",): (_SERVING, "remove traffic, or set workload.kind to serve"),
         ("replicas",): (_SERVING, "remove replicas; reliability.spare_nodes are the spares of a run"),
@@ -74,7 +74,7 @@ _FOUR_BITS = ("nvfp4",)
 def kind_problems(blueprint: Blueprint) -> Iterator[Problem]:
     """Yield keys that the workload's kind does not have, and what it lacks."""
     kind = blueprint.workload.kind
-    for path, (kinds, advice) in _OF_KINDS.items():
+    for path, (kinds, advice) in OF_KINDS.items():
         section = blueprint if len(path) == 1 else getattr(blueprint, str(path[0]))
         name = str(path[-1])
         if kind in kinds or name not in section.model_fields_set or getattr(section, name) is None:

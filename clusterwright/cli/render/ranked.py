@@ -71,7 +71,7 @@ def _again_lines(plan: Plan) -> list[str]:
 
 
 #: How soon a column is left out in a narrow terminal, by the begin of its title, the highest first; others never.
-_DROP = {"nodes": 4.0, BAND: 3.0, "best in": 2.0, "share of ": 1.0}
+_DROP = {BAND: 3.0, "best in": 2.0, "nodes": 1.5, "share of ": 1.0}
 #: The same by the end of its title.
 _DROP_BY_END = {"months": 5.0, "GPU-h": 5.0}
 

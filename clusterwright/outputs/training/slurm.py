@@ -33,7 +33,7 @@ from clusterwright.outputs.training.sharded import (
 from clusterwright.plan.text.training import layout_text
 from clusterwright.plan.text.words import on_target
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
-from clusterwright.units import SECONDS_PER_DAY
+from clusterwright.units import SECONDS_PER_DAY, counted
 
 #: Interruptions in a run are random; this many times their mean, and at least as many as below, are restarted from.
 _RESTART_MARGIN = 3
@@ -213,7 +213,7 @@ def _settings(option: TrainingOption, catalogue: Catalogue) -> tuple[Setting, ..
 
 def _node_words(option: TrainingOption) -> str:
     fewest, most, allocated = nodes_of_job(option)
-    words = f"{most} nodes train"
+    words = f"{counted(most, 'node')} train{'s' if most == 1 else ''}"
     if allocated > most:
         words += f"; {allocated - most} more for the rendezvous to take where one fails"
     if option.performance.failures.elastic and fewest == most:
