@@ -26,7 +26,7 @@ REQUESTS = 10_000
 _SEED = 20261123
 #: Requests are simulated for this many times as an answer takes on average, up to this many.
 _LIFETIMES, _MOST_REQUESTS = 20.0, 100_000
-#: That frameworks take at once where nothing is said.
+#: That frameworks take at once where nothing is said, of each rank of attention.
 _MOST_SEQUENCES = 1024
 
 
@@ -157,7 +157,7 @@ def _worker(
         scaled_work(own.factors, own.token_scale),
         longest_tokens=longest,
         chunk_tokens=int(service.running.chunk_tokens),
-        most_sequences=int(min(service.most_sequences, _MOST_SEQUENCES)),
+        most_sequences=int(min(service.most_sequences, _MOST_SEQUENCES * own.place.gpus / own.place.attention_tp)),
     )
     return own, table
 

@@ -26,8 +26,10 @@ from clusterwright.sizing.serving.replica_times import (
     adapter_s,
     columns_of_layouts,
     configuration,
+    deepened,
     first_token_bound,
     memory_of,
+    request_mix,
     single,
     time_per_token_bound,
     worker_of_pools,
@@ -49,6 +51,8 @@ _BUSY = np.concatenate([np.linspace(0.02, 0.5, 13), np.linspace(0.54, 0.96, 22)]
 #: Of the variance of a batch, what is left in its mean over a request's life (`latency_points`).
 _LASTING = 0.736
 _MEDIAN = 0.5
+#: Of the equally likely lengths of inputs, those that the percentile of a first token is found from, and its halvings.
+_THINNED, _HALVINGS = slice(1, None, 4), 24
 Flags = npt.NDArray[np.bool_]
 
 
@@ -184,11 +188,13 @@ def _decoding(workers: _Workers) -> _Decoding:
     step = step_s(batch)
     token = step / gained
     room = (_BATCHES + normal * np.sqrt(_BATCHES))[None, :] <= workers.most[:, None]
+    # What measurements say of throughput is beside what they say of times per token, which `token` has already.
+    rate = batch / (workers.service.outputs.mean * token) * own.token_scale * own.rate_scale
     return _Decoding(
         token=shaped(token),
         token_at=shaped(step_s(batch + normal * np.sqrt(_LASTING * batch)) / gained),
         step=shaped(step),
-        rate=shaped(batch / (workers.service.outputs.mean * token) * own.rate_scale),
+        rate=shaped(rate),
         room=room | (_BATCHES <= 1.0)[None, :],
     )
 
@@ -199,13 +205,21 @@ def _prefilling(workers: _Workers, step_s: Array) -> _Prefilling:
     share = service.goals.percentile
     own = workers.columns.at(np.arange(count), np.ones(count))
     known, factors = (own.model, own.device, own.place, own.factors), own.factors
-    tokens = service.inputs.mean * (1.0 - service.prefix_share)
-    among, alone = (np.asarray(part(*known, tokens=tokens))[:, None, None] for part in (prefill_time, prefill_alone))
+    computed = 1.0 - service.prefix_share
+    alone = np.asarray(prefill_alone(*known, tokens=service.inputs.mean * computed))[:, None, None]
+    # Attention makes long inputs take more than their share, so that an input of mean length is not the mean of all.
+    lengths = request_mix(service).inputs.tokens * computed
+    each = prefill_time(
+        deepened(own.model), deepened(own.device), deepened(own.place), deepened(own.factors), tokens=lengths
+    )
+    among = each.mean(axis=1)[:, None, None]
+    variation = (each**2).mean(axis=1)[:, None, None] / among**2
     busy = _BUSY[None, None, :]
     # Of first tokens, calibration says what is beside the prefills; of the worker's time, what is in them.
     rate = busy / (among * own.token_scale[:, None, None])
     gathered = (np.asarray(factors.admission_steps) * step_s / own.token_scale)[None, :, None]
-    waiting = np.asarray(factors.queue_share)[:, None, None] * among * busy / (2.0 * (1.0 - busy))
+    # The mean wait of M/G/1.
+    waiting = np.asarray(factors.queue_share)[:, None, None] * among * variation * busy / (2.0 * (1.0 - busy))
     gpus = np.asarray(own.place.gpus)
     handing = np.stack(
         [
@@ -218,8 +232,11 @@ def _prefilling(workers: _Workers, step_s: Array) -> _Prefilling:
     handed = handing[:, :, None]
     first = fixed + gathered / 2.0 + np.maximum(alone, among * (1.0 + rate * gathered)) + waiting + handed
     longest = service.inputs.quantile(max(share, _MEDIAN)) / service.inputs.mean
-    tail = (1.0 + service.inputs.variation) * np.log(np.maximum(busy / max(1.0 - share, 1e-9), 1.0)) / busy
-    late = first + (among + handed) * (longest - 1.0) + waiting * np.maximum(tail - 1.0, 0.0)
+    later = _at_share(each, waiting[:, 0, :], share)[:, None, :] - among - waiting
+    # A step that follows others carries what came meanwhile, up to its budget, and gives all first tokens at its end.
+    together = np.minimum(1.0 / (1.0 - busy), np.maximum(service.running.chunk_tokens / lengths.mean(), 1.0))
+    behind = among * busy * (together - 1.0) / 2.0
+    late = first + later + behind + handed * (longest - 1.0)
     scale = own.first_scale[:, None, None]
     fetched = adapter_s(own)[:, None, None]
     return _Prefilling(
@@ -229,6 +246,29 @@ def _prefilling(workers: _Workers, step_s: Array) -> _Prefilling:
         handing=handing,
         reached=(gpus[:, None] + gpus[None, :] <= workers.node.gpus) | workers.node.reaches_others,
     )
+
+
+def _at_share(each: Array, waiting: Array, share: float) -> Array:
+    """Return what wait and prefill together do not exceed for a share of the requests, by layout and `_BUSY`.
+
+    The two are independent, and `P(wait > t) = rho exp(-rho t / mean wait)` as in M/M/1: halving finds the time.
+
+    Args:
+        each: seconds of the prefills, equally likely, by layout.
+        waiting: mean, by layout and `_BUSY`.
+        share: of the requests.
+    """
+    each, mean = each[:, None, _THINNED], np.maximum(waiting, 1e-12)[:, :, None]
+    busy = _BUSY[None, :, None]
+    low = np.zeros(waiting.shape)
+    high = each.max(axis=2) + waiting / _BUSY * np.log(1.0 / max(1.0 - share, 1e-9))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        beyond = middle[:, :, None] - each
+        exceeded = np.where(beyond < 0, 1.0, busy * np.exp(-busy * np.maximum(beyond, 0.0) / mean)).mean(axis=2)
+        late = exceeded > 1.0 - share
+        low, high = np.where(late, middle, low), np.where(late, high, middle)
+    return np.asarray(high)
 
 
 def _chosen(workers: _Workers, decoding: _Decoding, confidence: float) -> tuple[_Prefilling, _Choice | None]:

@@ -309,7 +309,7 @@ def gathered_at(service: Service, columns: Columns, index: npt.NDArray[np.intp],
     if decodes:
         context = service.inputs.mean + service.outputs.mean / 2.0
         step_s = decode_step(
-            _deepened(own.model), _deepened(own.device), _deepened(own.place), _deepened(factors),
+            deepened(own.model), deepened(own.device), deepened(own.place), deepened(factors),
             sequences=batch_sizes(most), context=context,
         ).total  # fmt: skip
     work = BatchWork(
@@ -340,7 +340,7 @@ def gathered_at(service: Service, columns: Columns, index: npt.NDArray[np.intp],
     )
 
 
-def _deepened(record: _Record) -> _Record:
+def deepened(record: _Record) -> _Record:
     """Return a record's columns with one more axis behind."""
     return type(record)(**{name: np.asarray(getattr(record, name))[..., None] for name in record.__slots__})
 

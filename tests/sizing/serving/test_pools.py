@@ -12,7 +12,7 @@ from clusterwright.sizing.serving.calibration import NOTHING_FITTED, Calibration
 from clusterwright.sizing.serving.closed_loop import handing_s
 from clusterwright.sizing.serving.layouts import layouts
 from clusterwright.sizing.serving.pools import apart_sizes
-from clusterwright.sizing.serving.replica_times import replica_columns, request_mix
+from clusterwright.sizing.serving.replica_times import replica_columns, request_mix, scaled_work
 from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.search import search
 from clusterwright.sizing.serving.service import LatencyGoals, Lengths, Load, Service
@@ -130,3 +130,41 @@ def test_percentiles_are_those_of_single_requests_through_both_pools(goal: float
     assert np.quantile(first, 0.95) == pytest.approx(size.first_token_s.value, rel=0.15)
     held = size.in_flight / (service.outputs.mean * size.mean_time_per_token_s)
     assert np.nanquantile(seen(held, 40).time_per_token_s, 0.95) == pytest.approx(size.time_per_token_s.value, rel=0.15)
+
+
+def test_pools_carry_their_load_where_tokens_are_faster_than_the_formulas_and_inputs_differ_and_are_cached() -> None:
+    """DeepSeek-V3 on B300: no pool is asked for more than its steps give, and P95 per token is that of single requests.
+
+    What was measured of these accelerators is in the steps once, and attention makes long inputs take more than
+    their share.
+    """
+    node = lookup.node_type_of_system(_CATALOGUE, "dgx-b300")
+    service = replace(
+        _SERVICE,
+        model=inference_model(lookup.model(_CATALOGUE, "deepseek-v3")),
+        framework="tensorrt-llm",
+        precision="nvfp4",
+        inputs=Lengths(mean=3000.0, p95=9000.0),
+        outputs=Lengths(mean=600.0, p95=1800.0),
+        prefix_share=0.4,
+        load=Load(requests_per_s=340.0),
+        goals=replace(_SERVICE.goals, time_per_token_s=0.03),
+    )
+    (size,) = apart_sizes(service, [node], _CALIBRATION, 0.5)
+    assert size.prefill is not None
+    prefill, decode = (
+        tabulated(own.model, own.device, own.place, scaled_work(own.factors, own.token_scale), longest_tokens=100_000)
+        for own in (
+            replica_columns(service, node, layout, _CALIBRATION, in_flight=size.in_flight, apart=True)
+            for layout in (size.prefill.layout, size.layout)
+        )
+    )
+    requests = poisson(request_mix(service), count=8_000, requests_per_s=340.0 / size.replicas, seed=4)
+    inputs, cached = requests.input_tokens.astype(int), requests.cached_tokens.astype(int)
+    work = float((prefill.prefill_s[inputs] - prefill.prefill_s[cached]).mean())
+    assert 340.0 / size.prefill.workers * work == pytest.approx(size.prefill.busy_share, rel=0.05)
+    assert size.prefill.busy_share < 0.97
+    seen = simulate_apart(
+        prefill, decode, requests, prefill_workers=20, decode_workers=1, transfer_s_per_token=0.0
+    ).steady()
+    assert np.nanquantile(seen.time_per_token_s, 0.95) == pytest.approx(size.time_per_token_s.value, rel=0.15)
