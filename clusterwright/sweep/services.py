@@ -36,7 +36,8 @@ class SweptService:
         replicas: that the peak needs; replica_gpus: of each; nodes, gpus: with the spare replicas.
         outcome, confidence, probability: as in `ServingOption`.
         first_token_s, time_per_token_s: at the percentile of the goals and the peak.
-        tokens_per_s_per_user, tokens_per_s_per_gpu: output at the peak.
+        tokens_per_s_per_user, tokens_per_s_per_gpu: output at the peak, of an accelerator that serves; None where one
+            pass over the input answers.
         month_usd: rented on demand, or the share of owning that a month takes; None where a price is unknown, with
             the reason in cost_note. capex_usd: paid at the start for what is bought.
         rate_front: as in `ServingOption`.
@@ -58,13 +59,18 @@ class SweptService:
     probability: float
     first_token_s: float
     time_per_token_s: float
-    tokens_per_s_per_user: float
-    tokens_per_s_per_gpu: float
+    tokens_per_s_per_user: float | None
+    tokens_per_s_per_gpu: float | None
     rate_front: tuple[RatePoint, ...]
     month_usd: float | None = None
     capex_usd: float | None = None
     cost_note: str = ""
     unbeaten: bool = False
+
+    @property
+    def speed(self) -> float:
+        """Tokens per second of a user, or answers per second of one who asks again at once, where one pass answers."""
+        return 1.0 / self.first_token_s if self.tokens_per_s_per_user is None else self.tokens_per_s_per_user
 
 
 def swept_services(
@@ -142,7 +148,7 @@ def _of_scenario(questions: list[Question], known: Facts) -> tuple[list[SweptSer
 
 def _shown(question: Question, point: ServingPoint, front: tuple[RatePoint, ...]) -> SweptService:
     size, place = point.size, question.place
-    served = size.replicas * size.layout.gpus
+    generates = serve_of(question.scenario.blueprint)[0].task == "generate"
     outputs = size.requests_per_s * requests_of(question.scenario.blueprint).outputs.mean
     return SweptService(
         blueprint=question.scenario.name,
@@ -160,19 +166,19 @@ def _shown(question: Question, point: ServingPoint, front: tuple[RatePoint, ...]
         probability=size.probability,
         first_token_s=size.first_token_s.value,
         time_per_token_s=size.time_per_token_s.value,
-        tokens_per_s_per_user=1.0 / size.mean_time_per_token_s,
-        tokens_per_s_per_gpu=outputs / served,
+        tokens_per_s_per_user=1.0 / size.mean_time_per_token_s if generates else None,
+        tokens_per_s_per_gpu=outputs / size.gpus if generates else None,
         rate_front=front,
     )
 
 
 def _marked(points: list[SweptService]) -> list[SweptService]:
-    """Mark the points that no other one beats in a user's tokens per second and cost; rented and bought apart."""
+    """Mark the points that no other one beats in speed for a user and cost; rented and bought apart."""
     unbeaten = set()
     for owned in (False, True):
         least = float("inf")
         same = [
-            (-point.tokens_per_s_per_user, point.month_usd, index)
+            (-point.speed, point.month_usd, index)
             for index, point in enumerate(points)
             if (point.target == "onprem") is owned and point.month_usd and point.outcome is Outcome.MET
         ]

@@ -106,6 +106,42 @@ def test_a_chart_without_points_is_refused() -> None:
         service_chart(())
 
 
+_EMBEDDING = """
+name: search
+workload: {kind: serve, model: qwen3-0.6b, task: embed}
+traffic: {requests_per_s: 50, input_tokens: 200}
+goals: {first_token: 300 ms}
+targets: {aws: {instance: g6.xlarge, region: us-east-1}}
+"""
+
+
+def test_answers_of_one_pass_are_swept_without_rates_of_tokens(tmp_path: Path) -> None:
+    """Embeddings have no token that follows another: the time to the answer stands alone, and no chart is drawn."""
+    blueprint = tmp_path / "search.yaml"
+    blueprint.write_text(_EMBEDDING)
+    space = space_of(Request(sources=(blueprint,), instances=("g6.xlarge", "p5.48xlarge")))
+    points, missing = swept_services(space.questions)
+    assert {point.node_type for point in points} == {"g6.xlarge", "p5.48xlarge"}
+    assert all(point.tokens_per_s_per_user is None and point.tokens_per_s_per_gpu is None for point in points)
+    text = services_text(space.scenarios, points, missing, as_of=["2026-10-16"], every=True, money=USD)
+    fastest = min(points, key=lambda point: point.first_token_s)
+    assert f"Fastest 1 × {fastest.node_type}" in " ".join(text.split())
+    assert "answer in" in text
+    assert "tok/s" not in text
+    with pytest.raises(InputError, match="one pass"):
+        service_chart(points)
+
+
+def test_tokens_of_an_accelerator_count_those_that_prefill(tmp_path: Path) -> None:
+    """Two pools: the output of a swept node type is divided by the accelerators of both, as in the plan."""
+    asked = "workload.options.disaggregated=always"
+    space = space_of(Request(sources=(_BLUEPRINT,), instances=("p5.48xlarge",), set_values=(asked,)))
+    ((point,), _) = swept_services(space.questions)
+    option = _plan(asked, "targets.aws.allowed_instances=[p5.48xlarge]").options[0]
+    assert option.performance.prefill_pool is not None
+    assert point.tokens_per_s_per_gpu == pytest.approx(option.performance.tokens_per_s_per_gpu)
+
+
 def test_a_difference_of_services_has_replicas_percentiles_and_token_prices() -> None:
     """Fewer users take fewer replicas; times at the percentile and dollars of tokens are compared beside them."""
     whole, half = _plan(), _plan("traffic.users=5300")

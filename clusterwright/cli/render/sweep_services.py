@@ -10,6 +10,7 @@ from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import time_text
 from clusterwright.sweep.records import NotSized, Scenario
 from clusterwright.sweep.services import SweptService
+from clusterwright.units import counted
 
 _COLUMNS = (
     Column("Node type", "left"),
@@ -26,6 +27,10 @@ _COLUMNS = (
     Column("to buy", drop=5),
     Column("", "left", drop=0),
 )
+#: Of the columns, those of answers that are generated, which one pass over the input has not.
+_OF_TOKENS = ("per token", "tok/s user", "tok/s GPU")
+#: What stands for the first token where one pass answers.
+_ANSWER = "answer"
 
 
 def services_text(
@@ -46,7 +51,7 @@ def services_text(
         shown = sorted(own if every else good, key=_cost)
         lines = [f"{scenario.label} · {scenario.model.name}", *_answers(good, money)]
         if shown:
-            lines += ["", table(_COLUMNS, [_row(point, money) for point in shown])]
+            lines += ["", _table(shown, money)]
         notes = [f"{len(shown):,} of {len(own):,} node types; prices on demand as of {day}"]
         if len(shown) < len(own):
             rest = [f"{point.node_type} ({point.outcome})" for point in own if point.outcome is not Outcome.MET]
@@ -72,7 +77,7 @@ def _answers(good: Sequence[SweptService], money: MoneyFormat) -> list[str]:
     rented = [point for point in good if point.month_usd is not None and point.region]
     answers = (
         ("Cheapest to rent", min(rented, key=_cost, default=None)),
-        ("Fastest", max(good, key=lambda point: (point.tokens_per_s_per_user, -point.gpus))),
+        ("Fastest", max(good, key=lambda point: (point.speed, -point.gpus))),
         ("Fewest GPUs", min(good, key=lambda point: (point.gpus, _cost(point)))),
     )
     width = max(len(title) for title, _ in answers)
@@ -86,15 +91,33 @@ def _answers(good: Sequence[SweptService], money: MoneyFormat) -> list[str]:
 def _answer(point: SweptService, money: MoneyFormat) -> str:
     cost = f", {money.text(point.month_usd)} a month" if point.month_usd is not None and point.region else ""
     cost = f", {money.text(point.capex_usd)} to buy" if point.capex_usd is not None else cost
+    speed = (
+        f"{_ANSWER} in {time_text(point.first_token_s)}"
+        if point.tokens_per_s_per_user is None
+        else f"{_rate(point.tokens_per_s_per_user)} tokens/s a user, {_rate(point.tokens_per_s_per_gpu)} of a GPU"
+    )
     return (
-        f"{point.nodes:,} × {point.node_type} ({point.gpus:,} GPUs) {point.region or 'on premises'}: "
-        f"{point.tokens_per_s_per_user:,.0f} tokens/s a user, {point.tokens_per_s_per_gpu:,.0f} of a GPU, goals met "
-        f"{probability_text(point.probability)}{cost}"
+        f"{point.nodes:,} × {point.node_type} ({counted(point.gpus, 'GPU')}) {point.region or 'on premises'}: "
+        f"{speed}, goals met {probability_text(point.probability)}{cost}"
     )
 
 
 def _cost(point: SweptService) -> tuple[float, int]:
     return (inf if point.month_usd is None else point.month_usd, point.gpus)
+
+
+def _table(shown: Sequence[SweptService], money: MoneyFormat) -> str:
+    """Return the rows of one scenario below the titles that its answers have."""
+    rows = [_row(point, money) for point in shown]
+    if shown[0].tokens_per_s_per_user is not None:
+        return table(_COLUMNS, rows)
+    kept = [place for place, column in enumerate(_COLUMNS) if column.title not in _OF_TOKENS]
+    columns = [one._replace(title=_ANSWER) if one.title == "first token" else one for one in _COLUMNS]
+    return table([columns[place] for place in kept], [[row[place] for place in kept] for row in rows])
+
+
+def _rate(tokens_per_s: float | None) -> str:
+    return "" if tokens_per_s is None else f"{tokens_per_s:,.0f}"
 
 
 def _row(point: SweptService, money: MoneyFormat) -> list[str]:
@@ -107,8 +130,8 @@ def _row(point: SweptService, money: MoneyFormat) -> list[str]:
         f"{point.replicas:,} × {point.replica_gpus}",
         time_text(point.first_token_s),
         time_text(point.time_per_token_s),
-        f"{point.tokens_per_s_per_user:,.0f}",
-        f"{point.tokens_per_s_per_gpu:,.0f}",
+        _rate(point.tokens_per_s_per_user),
+        _rate(point.tokens_per_s_per_gpu),
         probability_text(point.probability),
         money.text(point.month_usd),
         money.text(point.capex_usd) if point.capex_usd is not None else "",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from clusterwright.errors import InputError
 from clusterwright.outputs.drawing.charts import PALETTE, Series
 from clusterwright.outputs.drawing.sweep_chart import scenario_name, swept_chart
 from clusterwright.sweep.services import SweptService
@@ -14,8 +15,13 @@ def service_chart(points: Sequence[SweptService]) -> str:
     front has one rate alone is a line of one point.
 
     Raises:
-        InputError: there is no point, or more lines than a chart can hold.
+        InputError: there is no point, more lines than a chart can hold, or answers of one pass over the input, which
+            have no tokens per second.
     """
+    if any(point.tokens_per_s_per_user is None for point in points):
+        raise InputError(
+            "there is nothing to draw: one pass over the input answers, at no rate of tokens", help="leave out --chart"
+        )
     names = ", ".join(dict.fromkeys(point.blueprint for point in points))
     return swept_chart(
         _lines(points),
@@ -32,7 +38,7 @@ def _lines(points: Sequence[SweptService]) -> list[Series]:
     for point in points:
         rates = [(rate.tokens_per_s_per_user, rate.tokens_per_s_per_gpu) for rate in point.rate_front]
         here = groups.setdefault((point.accelerator, scenarios.index((point.blueprint, point.varied))), [])
-        here += rates or [(point.tokens_per_s_per_user, point.tokens_per_s_per_gpu)]
+        here += rates or [(point.tokens_per_s_per_user or 0.0, point.tokens_per_s_per_gpu or 0.0)]
     lines = []
     for order, ((chip, scenario), rates) in enumerate(sorted(groups.items())):
         name = scenario_name(*scenarios[scenario], one_name=one_name) if len(scenarios) > 1 else ""
