@@ -24,6 +24,7 @@ from clusterwright.plan.text.serving import (
 )
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
 from clusterwright.sizing.serving.calibration import KNOWN_PAIR
+from clusterwright.units import counted
 
 _BAR = 24
 _BLOCKS = "█▓▒·"
@@ -118,7 +119,7 @@ def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:
     return tuple(
         f"{NAME_OF_TARGET[option.target]}, simulated at the peak, each request to the replica with the least in flight "
         f"({option.requests:,} requests{' of the trace' if option.traced else ''} at "
-        f"{option.requests_per_s:,.4g}/s on {option.replicas:,} replicas"
+        f"{option.requests_per_s:,.4g}/s on {counted(option.replicas, 'replica')}"
         f"{f' and {option.prefill_workers:,} that prefill' if option.prefill_workers else ''}, {at}): "
         f"first token {times(option.first_token_s)}, per token {times(option.time_per_token_s)}, "
         f"whole answer {times(option.total_s)}"

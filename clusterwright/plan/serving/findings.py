@@ -12,7 +12,7 @@ from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
 from clusterwright.sizing.serving.configuration import framework_of
 from clusterwright.sizing.serving.replica_times import least_accelerators
 from clusterwright.sizing.serving.service import Service
-from clusterwright.units import percent
+from clusterwright.units import counted, percent
 
 
 def does_not_fit(service: Service, node: NodeType, calibration: Calibration) -> Finding:
@@ -54,7 +54,8 @@ def too_few_nodes(needed: int, most: int, target: str, *, replicas: int) -> Find
     return Finding(
         id="SRV011",
         path=("targets", target, "max_nodes"),
-        message=f"{replicas:,} replicas for the peak and the spare ones need {needed:,} nodes; {most:,} can be had",
+        message=f"{counted(replicas, 'replica')} for the peak and the spare ones need {counted(needed, 'node')}; "
+        f"{most:,} can be had",
         help="allow more nodes, lower replicas.spare, loosen the goals, or choose nodes with more memory bandwidth",
     )
 
@@ -124,7 +125,7 @@ _BOUND = {
 
 def _ms(seconds: float) -> str:
     """Return a short time in words."""
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.2f} s" if seconds >= 1 - 0.5e-3 else f"{seconds * 1e3:.3g} ms"
 
 
 def unknown_framework(blueprint: Blueprint, calibration: Calibration) -> tuple[Finding, ...]:
@@ -175,8 +176,8 @@ def few_at_most(blueprint: Blueprint, options: Sequence[ServingOption]) -> Itera
             yield Finding(
                 id="SRV026",
                 path=("replicas", "autoscaling", "most"),
-                message=f"{option.target}: the peak needs {option.performance.replicas:,} replicas, and at most "
-                f"{asked.most:,} are allowed",
+                message=f"{option.target}: the peak needs {counted(option.performance.replicas, 'replica')}, and at "
+                f"most {asked.most:,} are allowed",
                 help=f"raise most to {option.performance.replicas:,}, or loosen the goals",
             )
 
@@ -208,7 +209,9 @@ def costly_confidence(options: Sequence[ServingOption], *, asked: bool) -> list[
             advice = "remove goals.confidence, or set it to 0.5, and load-test one replica"
         elif not asked and option.performance.confidence < option.performance.goal_confidence:
             more = f"{confidence} would take {sure:,}" if sure else f"no layout reaches {confidence}"
-            text = f"sized at even odds with {option.cluster.nodes:,} nodes; {more}: the prediction is uncertain"
+            text = (
+                f"sized at even odds with {counted(option.cluster.nodes, 'node')}; {more}: the prediction is uncertain"
+            )
             advice = "load-test one replica; goals.confidence asks for more"
         else:
             continue
@@ -233,7 +236,7 @@ def goals_at_the_edge(option: ServingOption, nodes: int) -> Finding:
         id="SRV023",
         path=("goals",),
         message=f"{option.target}: the goals leave a replica {option.performance.in_flight:.1f} requests at once: "
-        f"{option.cluster.nodes:,} nodes, and {nodes:,} were first token and time per token "
+        f"{counted(option.cluster.nodes, 'node')}, and {nodes:,} were first token and time per token "
         f"{percent(LOOSER - 1.0)} longer",
         help="loosen the goals, raise traffic.prefix_cache_hit if more is shared, or choose faster hardware",
     )

@@ -16,7 +16,7 @@ from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving.calibration import load_calibration
 from clusterwright.sizing.serving.replica_times import Replica, replica_columns, request_mix, scaled_work
 from clusterwright.sizing.serving.requests import Requests, poisson, replayed
-from clusterwright.sizing.serving.service import Service
+from clusterwright.sizing.serving.service import Service, Task
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate, simulate_apart
 from clusterwright.sizing.serving.sizes import ReplicaLayout
 from clusterwright.sizing.serving.step_table import StepTable, tabulated
@@ -68,14 +68,18 @@ def simulated(
     """Return what requests see on each target of a service's plan.
 
     Raises:
-        InputError: the plan is of another kind of workload, its batches start together, or a request does not fit into
-            a replica.
+        InputError: the plan is of another kind of workload, one pass over the input answers, batches start together, or
+            a request does not fit into a replica.
     """
     service_plan = serving_plan(plan)
     resolved = resolve(blueprint, facts.catalogue)
     if not isinstance(resolved, Resolved):
         raise InputError("the blueprint names what the catalogue lacks", help="clusterwright validate says what")
     service = service_of(blueprint, resolved)
+    if service.task is not Task.GENERATE:
+        raise InputError(
+            "requests are simulated token by token; here one pass over the input answers", help="leave out --simulate"
+        )
     if service.gathered:
         raise InputError(
             "requests are simulated one by one in continuous batches; here batches start together",

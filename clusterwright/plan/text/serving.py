@@ -6,16 +6,17 @@ from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.serving.sizes import Predicted, ReplicaLayout
 from clusterwright.units import percent
 
-_SECOND = 1.0
+_SECOND, _HALF_MS = 1.0, 0.5e-3
 
 
 def time_text(seconds: float) -> str:
     """Return a latency in words.
 
-    >>> time_text(1.234), time_text(0.0287)
-    ('1.23 s', '28.7 ms')
+    >>> time_text(1.234), time_text(0.0287), time_text(0.9997)
+    ('1.23 s', '28.7 ms', '1 s')
     """
-    return f"{seconds:.3g} s" if seconds >= _SECOND else f"{seconds * 1e3:.3g} ms"
+    # What three digits of milliseconds would round up to a thousand of them is a second.
+    return f"{seconds:.3g} s" if seconds >= _SECOND - _HALF_MS else f"{seconds * 1e3:.3g} ms"
 
 
 def banded_text(figure: Predicted) -> str:
