@@ -48,9 +48,11 @@ class ClusterwrightError(Exception):
         message: what is wrong.
         help: advice on what to do, or None.
         path: blueprint path of the wrong value, for example `("workload", "model")`; empty if it is not known.
+        findings: each thing that is wrong, where there may be several.
     """
 
     exit_code = EXIT_BUG
+    findings: "tuple[Finding, ...]" = ()
 
     def __init__(
         self,

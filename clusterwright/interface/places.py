@@ -22,9 +22,16 @@ def placing(loaded: LoadedBlueprint) -> Iterator[None]:
     except ClusterwrightError as error:
         if not error.path:
             raise
+        raise loaded.error(tuple(_problems(error))) from None
+
+
+def _problems(error: ClusterwrightError) -> Iterator[Problem]:
+    """Yield what is wrong with the file that a key names, each thing with its id, or the error as a whole."""
+    for item in error.findings:
+        yield Problem(path=error.path, id=item.id, message=item.message, help=item.help, exit_code=error.exit_code)
+    if not error.findings:
         what_to_do = error.help or LOOK_IT_UP
-        problem = Problem(path=error.path, message=error.message, help=what_to_do, exit_code=error.exit_code)
-        raise loaded.error((problem,)) from None
+        yield Problem(path=error.path, message=error.message, help=what_to_do, exit_code=error.exit_code)
 
 
 def placed(

@@ -532,3 +532,22 @@ def test_key_on_the_way_to_a_value_of_the_command_line(command: Command, small: 
     ended = command("check", small, "--set", "tco.power.region=nowhere")
     assert ended.code == 2
     assert "with --set tco.power" in ended.err
+
+
+def test_every_mistake_of_a_trace_has_its_id_its_line_and_its_fix(command: Command, tmp_path: Path) -> None:
+    """Times that go back and a length below a token are two errors at the key that names the file."""
+    (tmp_path / "trace.csv").write_text("arrival_s,input_tokens,output_tokens\n1,100,10\n0.5,100,10\n2,-4,10\n")
+    blueprint = tmp_path / "chat.yaml"
+    blueprint.write_text(
+        "name: chat\nworkload: {kind: serve, model: llama-3.1-8b}\ntraffic: {trace: trace.csv}\n"
+        "goals: {first_token: 1 s}\ntargets: {onprem: {system: dgx-h100}}\n"
+    )
+    ended = command("plan", blueprint)
+    assert ended.code == 2
+    said = ended.err.split("error[")[1:]
+    assert [block.partition("]")[0] for block in said] == ["TRACE002", "TRACE003"]
+    assert "trace.csv:3: arrival_s 0.5 is before 1" in said[0]
+    assert "sort the lines by arrival_s" in said[0]
+    assert "trace.csv:4: input_tokens -4" in said[1]
+    assert "write how many tokens the request has" in said[1]
+    assert all("chat.yaml:3:18" in block for block in said)

@@ -6,7 +6,7 @@ A distribution is held as equally likely lengths, so that one from a table and o
 import csv
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -239,8 +239,10 @@ class TraceError(InputError):
     """A trace of requests with wrong lines; `findings` holds each with its file and line."""
 
     def __init__(self, findings: tuple[Finding, ...], *, more: int) -> None:
-        text = "\n".join(f"{one.id}: {one.message}" for one in findings)
-        super().__init__(f"{text}\nand {more} more" if more > 0 else text, help=findings[0].help)
+        if more > 0:
+            last = findings[-1]
+            findings = (*findings[:-1], replace(last, message=f"{last.message}; {more:,} more lines are wrong"))
+        super().__init__("\n".join(f"{one.id}: {one.message}" for one in findings), help=findings[0].help)
         self.findings = findings
 
 
