@@ -87,7 +87,7 @@ def facts(
 
 
 def fit(
-    model: Annotated[str, typer.Argument(help="for example llama-3.1-8b")],
+    model: Annotated[str, typer.Argument(help="for example llama-3.1-8b, or the path of its config.json")],
     on: Annotated[str | None, typer.Option(metavar="GPU", help="one accelerator; all without it")] = None,
     context: Annotated[
         int | None,

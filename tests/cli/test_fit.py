@@ -1,6 +1,7 @@
 """`fit`: which cards hold a model, against figures computed by hand that tables in circulation have wrong."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,9 +46,33 @@ def test_the_cache_of_8_b_takes_131_072_bytes_a_token(capsys: pytest.CaptureFixt
 
 
 def test_a_card_is_not_offered_formats_that_it_does_not_multiply_in(capsys: pytest.CaptureFixture[str]) -> None:
-    """An A100 has neither FP8 nor FP4, a B200 has both."""
-    assert set(_rooms(_told(capsys, "llama-3.1-8b", on="a100"))) == {"bf16", "int8", "int4"}
+    """An A100 has neither FP8 nor NVFP4, a B200 has both, a T4 no bfloat16; MXFP4 is unpacked, as a plan takes it."""
+    assert set(_rooms(_told(capsys, "llama-3.1-8b", on="a100"))) == {"bf16", "int8", "int4", "mxfp4"}
     assert {"fp8", "nvfp4"} <= set(_rooms(_told(capsys, "llama-3.1-8b", on="b200")))
+    assert set(_rooms(_told(capsys, "llama-3.1-8b", on="t4"))) == {"fp16", "int8", "int4", "mxfp4"}
+
+
+def test_the_four_bits_that_gpt_oss_is_published_in_fit_one_card_of_80_gb(capsys: pytest.CaptureFixture[str]) -> None:
+    """117 B parameters, experts in MXFP4: 65 GB on one H100, as `plan` serves it there."""
+    room = _rooms(_told(capsys, "gpt-oss-120b", on="h100"))["mxfp4"]
+    assert room["cards"] == 1
+    assert room["weight_bytes"] == pytest.approx(65.2e9, rel=1e-2)
+
+
+def test_a_configuration_of_ones_own_fits_like_the_model_of_the_catalogue(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The dimensions of Llama 3.1 8B in a config.json give its rows."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({
+        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072,
+    }))  # fmt: skip
+    own, known = (_told(capsys, name, on="l40s")["rooms"] for name in (str(config), "llama-3.1-8b"))
+    assert [(one["precision"], one["cards"], one["largest_batch"]) for one in own] == [
+        (one["precision"], one["cards"], one["largest_batch"]) for one in known
+    ]
+    assert own[0]["weight_bytes"] == pytest.approx(known[0]["weight_bytes"], rel=1e-4)
 
 
 def test_full_fine_tuning_of_70_b_does_not_fit_eight_cards_of_80_gb(capsys: pytest.CaptureFixture[str]) -> None:

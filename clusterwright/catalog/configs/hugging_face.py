@@ -15,12 +15,18 @@ from clusterwright.catalog.configs.values import ConfigValues, shown
 from clusterwright.catalog.records import Model
 from clusterwright.errors import InputError
 
+_BESIDE_TEXT = "a model of images or sound beside text"
+#: What to do with one: the language model is read without the encoder.
+_TEXT_PART = (
+    "save its language model's part (text_config where there is one) as a file of its own, with the model_type of a "
+    "model of text; traffic.images has the encoder of a service"
+)
 #: Architectures that are asked for and cannot be expressed, with the reason.
 REFUSED = {
     "a state-space or recurrent model": ("mamba", "mamba2", "falcon_mamba", "rwkv", "recurrent_gemma", "xlstm"),
     "a hybrid of attention and state-space layers": ("jamba", "zamba", "zamba2", "bamba", "qwen3_next", "nemotron_h"),
     "an encoder with a decoder": ("t5", "mt5", "umt5", "longt5", "bart", "mbart", "pegasus", "m2m_100", "whisper"),
-    "a model of images or sound beside text; its text part has a configuration of its own": (
+    _BESIDE_TEXT: (
         "gemma3",
         "llava",
         "llava_next",
@@ -103,8 +109,11 @@ def _model_type(config: ConfigValues) -> str:
         said = "is missing" if kind is None else f"is {shown(kind)}, not a name"
         raise InputError(f"{config.name}: model_type {said}", help=known)
     if kind not in families():
-        reason = next((f", {what}," for what, kinds in REFUSED.items() if kind in kinds), "")
-        raise InputError(f"{config.name}: the architecture {shown(kind)}{reason} cannot be expressed", help=known)
+        reason = next((what for what, kinds in REFUSED.items() if kind in kinds), "")
+        raise InputError(
+            f"{config.name}: the architecture {shown(kind)}{reason and f', {reason},'} cannot be expressed",
+            help=f"{_TEXT_PART}; {known}" if reason == _BESIDE_TEXT else known,
+        )
     return kind
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.cli.render.text_table import Column, fitted, table
@@ -19,14 +20,14 @@ def fit(name: str, *, on: str | None, context: int | None, finetune: bool, as_js
     """Print which cards hold a model, for serving or for fine-tuning; return the exit code.
 
     Args:
-        name: of the model.
+        name: of the model, or the path of its config.json.
         on: an accelerator, None for all that are known.
         context: tokens of a sequence, None for 8,192 to serve and 2,048 to fine-tune.
         finetune: whether it is fine-tuned.
         as_json: whether to print JSON.
 
     Raises:
-        InputError: no model or accelerator has that name.
+        InputError: no model or accelerator has that name, or the configuration cannot be read.
     """
     from clusterwright.catalog import lookup
     from clusterwright.catalog.load import load
@@ -59,9 +60,12 @@ def _multiplies(accelerator: "Accelerator") -> bool:
 
 def _model(catalogue: "Catalogue", name: str) -> "NamedModel":
     from clusterwright.catalog import lookup
+    from clusterwright.catalog.configs.hugging_face import model_from_config
     from clusterwright.evidence.models import catalogued, find
     from clusterwright.workload.inference import inference_model
 
+    if name.endswith(".json"):
+        return inference_model(model_from_config(Path(name)))
     return find(name, catalogued(catalogue)) or inference_model(lookup.model(catalogue, name))
 
 
@@ -112,10 +116,16 @@ def _finetuning(model: "NamedModel", cards: "list[Accelerator]", tokens: float) 
 
 
 def _serving(model: "NamedModel", cards: "list[Accelerator]", tokens: float) -> tuple[dict[str, Any], str]:
-    from clusterwright.sizing.serving.cards import rooms
+    from clusterwright.blueprint.rules.kinds import formats_of
+    from clusterwright.sizing.serving.cards import Room, rooms
     from clusterwright.sizing.serving.columns import Factors
 
-    found = [room for card in cards for room in rooms(model, card, context=tokens, factors=Factors())]
+    found: list[Room] = []
+    for card in cards:
+        known = formats_of(card)
+        # The two formats of 16 bits take the same room.
+        each = [one for one in known if one != "fp16" or "bf16" not in known]
+        found += rooms(model, card, precisions=each, context=tokens, factors=Factors())
     columns = [
         Column("GPU", "left"),
         Column("weights", "left"),

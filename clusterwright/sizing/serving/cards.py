@@ -1,5 +1,6 @@
 """Which cards a model can be served on, by precision: the fewest that hold it, and what they leave for the cache."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterwright.catalog.records import Accelerator
@@ -14,7 +15,6 @@ from clusterwright.sizing.serving.memory import (
 from clusterwright.workload.inference import NamedModel
 
 COUNTS = (1, 2, 4, 8, 16)
-PRECISIONS = ("bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,21 +34,16 @@ class Room:
     largest_batch: float
 
 
-def rooms(model: NamedModel, accelerator: Accelerator, *, context: float, factors: Factors) -> tuple[Room, ...]:
+def rooms(
+    model: NamedModel, accelerator: Accelerator, *, precisions: Sequence[str], context: float, factors: Factors
+) -> tuple[Room, ...]:
     """Return the room of every precision that a card multiplies in or unpacks.
 
-    Keys and values are in 8 bits beside weights of at most 8, else in 16. Four-bit floating-point formats are left out
-    on cards that do not multiply in them, and FP8 likewise.
+    Keys and values are in 8 bits beside weights of at most 8, else in 16.
     """
     hbm = accelerator.hbm_bytes or 0.0
     found = []
-    for precision in PRECISIONS:
-        if (precision == "fp8" and not accelerator.dense_fp8_flop_per_s) or (
-            precision in ("mxfp4", "nvfp4") and not accelerator.dense_fp4_flop_per_s
-        ):
-            continue
-        if precision == "nvfp4" and accelerator.vendor != "NVIDIA":
-            continue
+    for precision in precisions:
         room = Room(
             accelerator=accelerator.id,
             precision=precision,
