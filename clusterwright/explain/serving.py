@@ -30,6 +30,10 @@ NAMES = Names(
         "cached_share": "reused_input",
         "host_share": "reused_input",
         "prefill_share": "first_token",
+        "tokens_per_s": "output_tokens_per_s",
+        "tokens_per_s_per_gpu": "output_tokens_per_s",
+        "tokens_per_joule": "output_tokens_per_s",
+        "own_wins_from_tokens_per_day": "own_wins_from",
     },
 )
 
@@ -49,7 +53,9 @@ def serving_numbers(plan: ServingPlan, option: ServingOption, money: MoneyFormat
         _goals_met(plan, option),
         _nodes(option),
         _day(plan, option),
+        *(_output(plan, option, money) if plan.workload.generates else ()),
         *_token_prices(plan, option, money),
+        *_own_wins(plan, option, money),
     )
 
 
@@ -482,6 +488,84 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
             ),
         ),
         sources=("clusterwright/sizing/serving/autoscaling.py",),
+    )
+
+
+def _output(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
+    performance, rate = option.performance, option.tokens_per_s_per_usd_per_hour
+    made = performance.output_tokens_per_s
+    value = f"{made.value:,.6g}"
+    shares = [
+        _input("of an accelerator", f"{performance.tokens_per_s_per_gpu:,.4g}", f"{performance.serving_gpus:,} serve"),
+        _input(
+            "of a watt",
+            f"{performance.tokens_per_joule:.3g}",
+            f"{performance.gpu_power_w:,.0f} W of an accelerator under this load, or of its slice",
+        ),
+    ]
+    if rate is not None:
+        shares.append(
+            _input(
+                f"of 1 {money.code} an hour",
+                f"{rate / money.amount(1.0):,.4g}",
+                "the month that is paid, spare replicas and idle hours included",
+            )
+        )
+    return (
+        Explanation(
+            number="output_tokens_per_s",
+            title="output tokens per second of all replicas at the peak",
+            value=value,
+            equation=(
+                "requests/s at the peak × tokens of an answer",
+                f"{performance.peak_requests_per_s:,.6g} × {plan.workload.output_tokens:,.6g} = {value}",
+            ),
+            inputs=(
+                *shares,
+                _input("band", f"{made.low:,.6g} to {made.high:,.6g}, P10 to P90, of what the replicas could", _BANDS),
+            ),
+            sources=("what is asked: explain peak_requests_per_s",),
+        ),
+    )
+
+
+def _own_wins(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
+    """Return from how many tokens a day replicas of one's own cost less than the cheapest hosted model."""
+    offer = next((one for one in plan.hosted if one.own_target == option.target), None)
+    if offer is None or offer.own_usd_per_month is None:
+        return ()
+    wins, price = offer.own_wins_from_tokens_per_day, money.amount(offer.blended_usd_per_million)
+    node_day = money.amount(offer.own_usd_per_month) / option.cluster.nodes / option.performance.calendar_days
+    equation = (
+        "no number of nodes carries as many tokens as its price buys from the provider"
+        if wins is None
+        else f"{wins * price / node_day / 1e6:,.4g} nodes × {node_day:,.4f} {money.code} a day / {price:,.4f} "
+        f"{money.code} per million = {wins:,.4g} tokens a day"
+    )
+    return (
+        Explanation(
+            number="own_wins_from",
+            title=f"tokens a day from which replicas here cost less than {offer.provider}, the cheapest host",
+            value="never" if wins is None else f"{wins:,.4g}",
+            equation=(
+                "the fewest nodes whose replicas carry, at the mean, what their price buys of hosted tokens",
+                equation,
+            ),
+            inputs=(
+                _input(
+                    "hosted",
+                    f"{price:,.4f} {money.code} per million of input and output as they are asked",
+                    f"{', '.join(offer.sources)}; last seen {offer.price_last_seen}",
+                ),
+                _input("tokens of a day", f"{offer.tokens_per_day:,.4g}", "input and output at the mean"),
+                _input(
+                    "requests/s of a replica",
+                    f"{option.performance.capacity_requests_per_s:,.4g} at the peak",
+                    "explain replicas",
+                ),
+            ),
+            sources=("clusterwright/plan/serving/hosted.py",),
+        ),
     )
 
 

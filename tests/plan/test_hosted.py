@@ -14,6 +14,7 @@ from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.render.answer import plan_text
 from clusterwright.errors import InputError
+from clusterwright.explain.explanation import find
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.facts import Facts
@@ -24,7 +25,7 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.endpoints import endpoint_prices, endpoint_ratio
 from clusterwright.pricing.hosted import ON_DEMAND, hosted_models, hosted_names, hosted_titles, token_prices
 from clusterwright.sizing.serving.service import Lengths
-from tests.opened import report_html
+from tests.opened import explanations, report_html
 
 _BLUEPRINT = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
 _ONE = ("targets.azure=null", "targets.gcp=null", "targets.onprem=null")
@@ -160,6 +161,13 @@ def test_owning_wins_from_where_its_nodes_cost_what_the_tokens_do() -> None:
     dear = found["Azure AI Foundry"]
     assert dear is not None
     assert all(wins is None or wins >= dear for wins in found.values())
+    # The explanation is of the cheapest host, and its equation ends with the plan's number.
+    assert find(explanations(plan, "aws"), "own_wins_from").value == "never"
+    (azure,) = _plan("targets.api={providers: [Azure AI Foundry]}").hosted
+    alone = find(explanations(_plan("targets.api={providers: [Azure AI Foundry]}"), "aws"), "own_wins_from")
+    assert azure.own_wins_from_tokens_per_day == pytest.approx(dear)
+    assert alone.equation[-1].endswith(f"= {dear:,.4g} tokens a day")
+    assert alone.equation[-1].startswith(f"{dear * azure.blended_usd_per_million / 1e6 / node_day:,.4g} nodes")
 
 
 def test_limits_that_the_traffic_breaks_are_warnings_with_ids() -> None:

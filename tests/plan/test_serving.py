@@ -288,9 +288,20 @@ def test_every_number_of_a_service_is_explained() -> None:
         "weights", "kv_cache", "batch", "first_token", "time_per_token", "time_per_token_bound", "peak_requests_per_s",
         "replicas", "goals_met", "nodes", "replica_hours", "usd_per_million_output_tokens", "usd_per_million_tokens",
         "run_usd",
-        "usd_per_million_output_tokens_at_capacity",
+        "usd_per_million_output_tokens_at_capacity", "output_tokens_per_s",
     ):  # fmt: skip
         assert find(known, number).equation
+    made = find(known, "output_tokens_per_s")
+    performance = option.performance
+    assert made.equation[-1].endswith(f"= {performance.output_tokens_per_s.value:,.6g}")
+    shares = {one.name: float(one.value.replace(",", "")) for one in made.inputs if one.name.startswith("of ")}
+    assert shares["of an accelerator"] == pytest.approx(performance.tokens_per_s_per_gpu, rel=1e-3)
+    assert shares["of a watt"] == pytest.approx(performance.tokens_per_joule, rel=1e-2)
+    # Tokens of a dollar are those of an hour over what an hour of the month costs: 3,600 s, 730 h.
+    paid = option.money.run_cost_usd or 0.0
+    assert shares["of 1 USD an hour"] == pytest.approx(
+        performance.output_tokens_per_s.value / (paid / (performance.calendar_days * 24)), rel=1e-3
+    )
     assert find(known, "nodes").equation[-1].endswith(f"= {option.cluster.nodes}")
     assert find(known, "replicas").equation[-1].endswith(f": {option.performance.replicas}")
 

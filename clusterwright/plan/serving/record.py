@@ -27,7 +27,7 @@ from clusterwright.sizing.serving.sizes import (
     ReplicaStep,
     ServingSize,
 )
-from clusterwright.units import percent
+from clusterwright.units import SECONDS_PER_DAY, percent
 
 _ALMOST_SURE = 0.99
 
@@ -333,6 +333,12 @@ class ServingOption(Option):
 
     performance: ServingPerformance
     money: ServingMoney
+
+    @property
+    def tokens_per_s_per_usd_per_hour(self) -> float | None:
+        """Output tokens per second at the peak over what an hour of the month costs; None without a price."""
+        usd, hours = self.money.run_cost_usd, self.performance.calendar_days * SECONDS_PER_DAY / 3600.0
+        return self.performance.output_tokens_per_s.value / (usd / hours) if usd else None
 
     @property
     def own_figures(self) -> tuple[Figure, ...]:

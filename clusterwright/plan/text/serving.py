@@ -122,6 +122,9 @@ def made_text(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> s
         f"{performance.output_tokens_per_s.value:,.0f} output tokens/s at the peak, "
         f"{performance.tokens_per_s_per_gpu:,.0f} of an accelerator, {performance.tokens_per_joule:.2g} of its watt"
     )
+    rate = option.tokens_per_s_per_usd_per_hour
+    if rate is not None:
+        text += f", {rate / money.amount(1.0):,.3g} of 1 {money.code} an hour"
     if price.output is None or price.blended is None or price.output_at_capacity is None:
         return f"{text}; what a million costs is unknown"
     parts = ""
