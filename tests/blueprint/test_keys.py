@@ -61,7 +61,12 @@ def test_another_name_is_listed_once() -> None:
         (("workload", "tokens"), "serve", "1e12", "it is of kind: train"),
         (("workload", "sequence_length"), "serve", 4096, "it is of kind: train or finetune"),
         (("workload", "precison"), "serve", "fp8", "did you mean 'precision'?"),
-        (("workload", "input_tokens"), "train", 1500, "did you mean 'tokens'? If not, it belongs in traffic, of kind: serve"),
+        (
+            ("workload", "input_tokens"),
+            "train",
+            1500,
+            "did you mean 'tokens'? If not, it belongs in traffic, of kind: serve",
+        ),
     ],
 )
 def test_what_an_unknown_key_is_meant_to_be(path: tuple[str, str], kind: str, value: object, said: str) -> None:
