@@ -70,7 +70,8 @@ def _network(design: OnPremDesign, cables: Sequence[Cable]) -> Iterator[Check]:
         verdict=within(narrow, 1.0),
         note="" if narrow <= 1 else "chosen in the blueprint; the plan counts with it",
     )
-    longest = max(cables, key=lambda cable: cable.run_m)
+    # Of ways that are equally long one is named, in whatever order the cables are listed.
+    longest = max(cables, key=lambda cable: (round(cable.run_m, 6), cable.length_m, cable.kind))
     yield Check(
         area="Network",
         item="longest cable",

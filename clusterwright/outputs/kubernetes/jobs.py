@@ -7,6 +7,7 @@ from typing import Any
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, RAIL_RESOURCE, UNIT_LABEL, KubernetesCluster
 from clusterwright.outputs.kubernetes.network import rail_annotation
 from clusterwright.outputs.kubernetes.queues import SHARED, tolerated
+from clusterwright.outputs.launch.fabric import settings_for
 from clusterwright.outputs.templates import render
 
 IMAGE = "YOUR-REGISTRY/pytorch:TAG"
@@ -44,6 +45,14 @@ def job_service(name: str) -> dict[str, Any]:
     }
 
 
+def _transport(cluster: KubernetesCluster) -> dict[str, str]:
+    """Return NCCL's settings for the ports that pods get; none where they get none."""
+    if not cluster.hands_out_rails:
+        return {}
+    rows = settings_for(fabric="infiniband" if cluster.infiniband else "roce", target="onprem", instance="any")
+    return {row.name: row.value for row in rows if row.fabric != "any" and row.kind == "export"}
+
+
 def torch_job(
     cluster: KubernetesCluster,
     name: str,
@@ -65,7 +74,7 @@ def torch_job(
         restarts: that torchrun makes.
         environment: further variables.
     """
-    variables = {"NCCL_DEBUG": debug} | ({"NCCL_NET": "IB"} if cluster.hands_out_rails else {}) | (environment or {})
+    variables = {"NCCL_DEBUG": debug} | _transport(cluster) | (environment or {})
     limits: dict[str, str] = {cluster.gpu_resource: str(cluster.gpus_per_node), "memory": f"{cluster.memory_gib}Gi"}
     if cluster.hands_out_rails:
         limits[RAIL_RESOURCE] = str(cluster.rails)

@@ -102,7 +102,7 @@ def _devices(papers: Papers) -> Iterator[Finding]:
                 yield wrong("NBX002", row, f"{column} of {name}", row[column], place[own], f"{place.place} has it so")
         type_ = (row["manufacturer"], row["device_type"])
         expected = _model(papers, place["part"])
-        if " ".join(type_).removeprefix("Generic ") not in {expected, f"Generic {expected}"}:
+        if " ".join(type_) not in {expected, f"Generic {expected}"}:
             yield wrong(
                 "NBX002", row, f"the type of {name}", " ".join(type_), expected, f"{place.place} has a {place['part']}"
             )

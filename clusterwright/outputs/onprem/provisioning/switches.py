@@ -30,7 +30,7 @@ class Switch:
     Attributes:
         network: `compute` or `storage`; top: whether nothing is above it.
         hosts, trunks: ports down to machines, and to other switches.
-        prefix, gateway: of the network of a leaf's machines; empty above.
+        prefix, gateway, vlan: of the network of a leaf's machines; empty above.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Switch:
     trunks: tuple[str, ...]
     prefix: str
     gateway: str
+    vlan: str
 
 
 def port_name(port: str, per_cage: int) -> str:
@@ -111,6 +112,7 @@ def _switch(
         trunks=tuple(trunks.get(key, ())),
         prefix="" if own is None else own.prefix,
         gateway="" if own is None else own.gateway,
+        vlan="" if own is None else own.vlan,
     )
 
 
