@@ -7,6 +7,8 @@ from clusterwright.facility.site import CONTROLLERS
 
 #: Servers of a Kubernetes control plane: etcd keeps its quorum of two when one of three is lost.
 CONTROL_PLANE = 3
+#: The role of servers that people log in to.
+LOGIN = "login"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,11 +27,11 @@ def server_roles(servers: Sequence[str], *, scheduler: str) -> tuple[ServerRole,
         scheduler: `slurm` or `kubernetes`.
     """
     if scheduler == "kubernetes":
-        shares = [("Kubernetes control plane and etcd", servers[:CONTROL_PLANE]), ("login", servers[CONTROL_PLANE:])]
+        shares = [("Kubernetes control plane and etcd", servers[:CONTROL_PLANE]), (LOGIN, servers[CONTROL_PLANE:])]
     else:
         shares = [
             ("Slurm controller", servers[:1]),
             ("backup controller, and accounting with its database", servers[1:CONTROLLERS]),
-            ("login", servers[CONTROLLERS:]),
+            (LOGIN, servers[CONTROLLERS:]),
         ]
     return tuple(ServerRole(role=role, servers=tuple(names)) for role, names in shares if names)

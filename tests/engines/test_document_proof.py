@@ -150,7 +150,7 @@ def test_a_fabric_file_that_nobody_can_read(documents: Documents) -> None:
     change(documents.site / "storage.ibnetdiscover", "[1]\t", "[2]\t")
     compute, storage = prove_fabrics(documents)
     assert "fabric.ibnetdiscover:3:1: this is no line" in compute.findings[0].message
-    assert "does not agree" in storage.findings[0].message
+    assert "expected one that names it back" in storage.findings[0].message
 
 
 def test_without_the_engine_the_plan_is_compared(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,12 @@ from clusterwright.checks.prove.proof import prove_site
 from clusterwright.cli.written import write
 from clusterwright.errors import Finding
 
-SLURM, KUBERNETES, SHARES, SHARED, SERVICE, SCALED = (
+SLURM, KUBERNETES, SHARES, SHARED, DIVIDED, SERVICE, SCALED = (
     "train with Slurm",
     "train with Kubernetes",
     "tenants with Slurm",
     "tenants with Kubernetes",
+    "slices with Kubernetes",
     "a service with Slurm",
     "a service with Kubernetes",
 )
@@ -68,6 +69,7 @@ _BLUEPRINTS = {
     KUBERNETES: _TRAIN.replace("SCHEDULER", "kubernetes"),
     SHARES: _TRAIN.replace("SCHEDULER", "slurm") + _TENANTS,
     SHARED: _TRAIN.replace("SCHEDULER", "kubernetes") + _TENANTS,
+    DIVIDED: _TRAIN.replace("SCHEDULER", "kubernetes") + "software: {mig: {geometry: [3g.71gb, 3g.71gb], nodes: 1}}\n",
     SERVICE: _SERVE.replace("SCHEDULER", "slurm"),
     SCALED: _SERVE.replace("SCHEDULER", "kubernetes"),
 }
@@ -93,6 +95,7 @@ _LABELS, _QUEUES, _JOB = "kubernetes/node-labels.yaml", "kubernetes/queues.yaml"
 _POLICY, _RAILS = "kubernetes/network/nic-cluster-policy.yaml", "kubernetes/network/rails.yaml"
 _ENGINE, _SCALING = "serving/serve.sbatch", "kubernetes/serving/scaling.yaml"
 _NAMESPACE = "kubernetes/namespace.yaml"
+_PLANE, _PLANES, _DIVISION = "kubernetes/control-plane", "K8S011", "kubernetes/slices/mig-config.yaml"
 _RULES, _LOAD = "serving/monitoring/rules.yaml", "serving/loadtest/plan.json"
 
 FAULTS = (
@@ -159,6 +162,20 @@ FAULTS = (
     Edit(KUBERNETES, "kubernetes/README.md", r"kueue --version \S+", "kueue --version 0.1.2", "K8S008"),
     Edit(KUBERNETES, _JOB, r"\n *- IPC_LOCK", "\n                - SYS_TIME", "K8S009"),
     Edit(KUBERNETES, _JOB, r"mountPath: /dev/shm", "mountPath: /dev/shn", "K8S009"),
+    Edit(
+        KUBERNETES,
+        f"{_PLANE}/kubeadm-join-control.yaml",
+        r"apiServerEndpoint: \S+:",
+        "apiServerEndpoint: 10.1.1.1:",
+        _PLANES,
+    ),
+    Edit(KUBERNETES, f"{_PLANE}/kubeadm-init.yaml", r"(advertiseAddress: )\S+", r"\g<1>10.64.9.9", _PLANES),
+    Edit(KUBERNETES, f"{_PLANE}/kubeadm-init.yaml", r"(\n *- )mgmt-002(?=\n)", r"\1mgmt-004", _PLANES),
+    Edit(KUBERNETES, f"{_PLANE}/kubeadm-init.yaml", r"(serviceSubnet: )\S+", r"\g<1>10.40.0.0/16", _PLANES),
+    Edit(KUBERNETES, f"{_PLANE}/kube-vip.yaml", r"(name: port\n *value: )'6443'", r"\1'443'", _PLANES),
+    Edit(DIVIDED, _DIVISION, r"3g\.71gb: 2", "3g.71gb: 1", "K8S012"),
+    Edit(DIVIDED, _DIVISION, r"(devices:\n)( *)- 0\n", r"\1", "K8S012"),
+    Edit(DIVIDED, _DIVISION, r"3g\.71gb: 2", "1g.18gb: 7", "K8S012"),
     # a service
     Edit(SERVICE, _ENGINE, r"--array=0-\d+", "--array=0-99", "SVC001"),
     Edit(SERVICE, _ENGINE, r"--gres=gpu:h200:\d", "--gres=gpu:h200:7", "SVC001"),

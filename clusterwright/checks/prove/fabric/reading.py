@@ -52,8 +52,9 @@ def read_netlist(path: Path, kinds: Mapping[str, str]) -> Netlist:
             )
     for (guid, port), end in joined.items():
         if joined.get(end) != (guid, port):
+            named = f"port {end[1]} of {end[0]:#x}"
             raise InputError(
-                f"{path.name}: port {port} of {guid:#x} names port {end[1]} of {end[0]:#x}, which does not agree",
+                f"{path.name}: port {port} of {guid:#x} names {named}, expected one that names it back",
                 help="every cable is named at both of its ends",
             )
     wires = tuple(

@@ -8,6 +8,7 @@ from clusterwright.checks.prove.papers import CellError, Papers
 
 SLURM, GRES, TOPOLOGY, CGROUP = "slurm.conf", "gres.conf", "topology.conf", "cgroup.conf"
 ACCOUNTING = "slurmdbd.conf"
+_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 #: No cluster has more hosts.
 _MOST_HOSTS = 1_000_000
 _PAIR = re.compile(r"(\w+)\s*=\s*(\"[^\"]*\"|\S+)")
@@ -82,3 +83,23 @@ def hosts_of(expression: str) -> list[str]:
                 raise CellError(f"{expression[:80]!r} names more than a million hosts")
             names += [f"{form[1]}{number:0{len(ends[1])}d}" for number in range(first, last + 1)]
     return names
+
+
+def minutes_of(text: str) -> float | None:
+    """Return a time limit of Slurm in minutes; None for no limit.
+
+    >>> minutes_of("4:00:00"), minutes_of("1-00:00:00"), minutes_of("INFINITE")
+    (240.0, 1440.0, None)
+
+    Raises:
+        CellError: it is no time limit.
+    """
+    if text.upper() in {"", "INFINITE", "UNLIMITED"}:
+        return None
+    form = _TIME.fullmatch(text)
+    if form is None:
+        raise CellError(f"{SLURM}: {text!r} is no time limit")
+    days, first, second = (int(part or 0) for part in form.groups()[:3])
+    if form[1]:
+        return float(days * 1440 + first * 60 + second)
+    return float(first * 60 + second if form[4] else first)

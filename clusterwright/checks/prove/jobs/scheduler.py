@@ -4,11 +4,22 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from clusterwright.checks.prove.jobs import blocks
-from clusterwright.checks.prove.jobs.lines import ACCOUNTING, CGROUP, GRES, SLURM, TOPOLOGY, Line, hosts_of, lines_of
+from clusterwright.checks.prove.jobs import blocks, parts
+from clusterwright.checks.prove.jobs.lines import (
+    ACCOUNTING,
+    CGROUP,
+    GRES,
+    SLURM,
+    TOPOLOGY,
+    Line,
+    hosts_of,
+    lines_of,
+    minutes_of,
+)
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
+from clusterwright.facility.server_roles import LOGIN, server_roles
 
 #: Share of a host's memory that a job may have at least and at most: less wastes it, more starves the system.
 _MEMORY_LEAST, _MEMORY_MOST = 0.9, 0.98
@@ -46,6 +57,11 @@ def prove_slurm_text(papers: Papers) -> Result:
         *((blocks.blocks,) if blocks.has_blocks(papers) else (_entries, _entry_names, _entry_leaves, _tree)),
         blocks.domain_table,
         blocks.tenants,
+        parts.programs,
+        lambda papers: parts.overlapping(papers, _slices(papers)[0] | _shared(papers)[0]),
+        parts.weights,
+        parts.places,
+        parts.limits,
         _cgroup,
         _cgroup_keys,
     )
@@ -217,10 +233,14 @@ def _accounting(papers: Papers) -> Iterator[Finding]:
         return
     servers = papers.documents.design.inventory.servers()
     host_line, host, _ = _setting(papers, "AccountingStorageHost")
-    if host_line is None or host not in servers:
+    # People log in on the other servers.
+    controls = [
+        name for role in server_roles(servers, scheduler="slurm") for name in role.servers if role.role != LOGIN
+    ]
+    if host_line is None or host not in controls:
         where = f"{SLURM}:{host_line.number}" if host_line else SLURM
-        rule = "racks.csv has the management servers"
-        yield absent("SLM016", where, "AccountingStorageHost", host or None, f"one of {', '.join(servers)}", rule)
+        rule = "nobody logs in there, and racks.csv has it"
+        yield absent("SLM016", where, "AccountingStorageHost", host or None, f"one of {', '.join(controls)}", rule)
     for key, pattern, expected, why in _ACCOUNTED:
         own, value, _ = _setting(papers, key)
         if re.fullmatch(pattern, value) is None:
@@ -407,24 +427,8 @@ def _partition_nodes(papers: Papers) -> Iterator[Finding]:
             yield from _limits(line, papers)
 
 
-_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
-
-
-def _minutes(text: str) -> float | None:
-    """Return a time limit of Slurm in minutes; None for no limit."""
-    if text.upper() in {"", "INFINITE", "UNLIMITED"}:
-        return None
-    form = _TIME.fullmatch(text)
-    if form is None:
-        raise CellError(f"{SLURM}: {text!r} is no time limit")
-    days, first, second = (int(part or 0) for part in form.groups()[:3])
-    if form[1]:
-        return days * 1440 + first * 60 + second
-    return first * 60 + second if form[4] else float(first)
-
-
 def _limits(line: Line, papers: Papers) -> Iterator[Finding]:
-    limit = _minutes(line.get("MaxTime"))
+    limit = minutes_of(line.get("MaxTime"))
     needed = (papers.documents.option.performance.calendar_days or 0.0) * 1440
     if limit is not None and limit < needed:
         yield _said(

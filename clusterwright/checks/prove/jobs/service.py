@@ -138,6 +138,12 @@ def _fits(papers: Papers) -> Iterator[Finding]:
         if value.rstrip("G").isdigit() and memory and int(value.rstrip("G")) * per_node > memory:
             most = f"at most {memory // per_node}G"
             yield absent("SVC001", f"{file}:{number}", "--mem", value, most, f"{per_node} replicas share a node")
+    number, value = said.get("mem", (1, "0"))
+    gpus = min(option.performance.layout.gpus, _node_gpus(papers))
+    weights = option.performance.replica_memory.weights * gpus / _GIB
+    if value.endswith("G") and value[:-1].isdigit() and int(value[:-1]) < weights:
+        least, rule = f"at least {weights:,.0f}G", "the weights of a replica pass through it when it starts"
+        yield absent("SVC001", f"{file}:{number}", "--mem", value, least, rule)
     number, value = said.get("array", (1, "0-0"))
     last = value.rpartition("-")[2].partition("%")[0]
     gpus = papers.documents.design.inventory.gpus

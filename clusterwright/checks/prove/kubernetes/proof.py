@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clusterwright.checks.prove.kubernetes import links, network, nodes, pods, queues
+from clusterwright.checks.prove.kubernetes import control_plane, links, network, nodes, pods, queues
 from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, read_objects, read_yaml
 from clusterwright.checks.prove.papers import CellError, Papers, summed
 from clusterwright.checks.prove.records import Result, found, judged
@@ -29,6 +29,9 @@ _RULES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     pods.started,
     links.names,
     links.selected,
+    control_plane.endpoints,
+    control_plane.ranges,
+    control_plane.slices,
 )
 
 

@@ -11,6 +11,7 @@ from clusterwright.checks.prove.pages import (
     plan,
     power,
     readme,
+    runbook,
     software,
     stock,
     storage,
@@ -32,6 +33,7 @@ _SAID: tuple[Sentence | Table, ...] = (
     *software.SAID,
     *launch.SAID,
     *cluster.SAID,
+    *runbook.SAID,
 )
 _FILES = (
     readme.FILE,
@@ -41,6 +43,7 @@ _FILES = (
     stock.FILE,
     software.FILE,
     launch.FILE,
+    runbook.FILE,
     CHECKLIST,
     plan.FILE,
 )

@@ -317,6 +317,7 @@ def _amounts(papers: Papers) -> Iterator[Finding]:
 
 
 _CELLS = re.compile(r"(?<!\\)\|")
+_MAKERS = "maker's number"
 
 
 def _page(papers: Papers) -> Iterator[Finding]:
@@ -344,12 +345,14 @@ def _page(papers: Papers) -> Iterator[Finding]:
         )
         found = (cells[0], cells[1], *cells[3:8], plain(cells[2]), plain(cells[10]))
         for what, value, wanted in zip(
-            ("line", "part", "quantity", "unit", "USD each", "USD total", "price", "item", "maker's number"),
+            ("line", "part", "quantity", "unit", "USD each", "USD total", "price", "item", _MAKERS),
             found,
             expected,
             strict=True,
         ):
-            if value != wanted:
+            # A buyer may fill in the number of a maker in the list, which the page then has not.
+            filled = what == _MAKERS and not value
+            if value != wanted and not filled:
                 yield absent("BOM005", f"{PAGE}:{number}", what, value, wanted, f"{row.place} has it so")
         if not row["quote_lead_time_weeks"] and cells[8] != "unknown":
             yield absent("BOM005", f"{PAGE}:{number}", "lead time, weeks", cells[8], "unknown", f"{row.place} has none")

@@ -6,10 +6,10 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from clusterwright.checks.prove.papers import Papers, absent, examined
+from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result, found, judged
+from clusterwright.checks.prove.site import services, switches
 from clusterwright.errors import Finding
 
 FOLDER = "provisioning"
@@ -21,8 +21,7 @@ _TIMEOUT_S = 120
 _MOST_READ = 64
 _HELP = "write the folder again, or carry the change into the blueprint"
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", re.IGNORECASE)
-_ASN = re.compile(r"^router bgp (\d+)$", re.MULTILINE)
-_NEIGHBOUR = re.compile(r"^ neighbor (\S+) interface peer-group fabric$", re.MULTILINE)
+_DHCP = "dhcp-hosts.csv"
 
 
 def has_provisioning(papers: Papers) -> bool:
@@ -32,23 +31,28 @@ def has_provisioning(papers: Papers) -> bool:
 
 def prove_provisioning(papers: Papers) -> Result:
     """Return what holds between these files and the plan."""
-    facts = ["each host and server once, with the addresses of dhcp-hosts.csv, in machines.csv and Warewulf's table"]
+    facts = [
+        "each host and server once, with the addresses of dhcp-hosts.csv, in machines.csv and Warewulf's table",
+        "names, figures, alerts, clocks, logs and settings of the kernel are those of the machines and their roles",
+    ]
     routed = sorted((papers.documents.site / FOLDER / "switches" / "frr").glob("*.conf"))
     if routed:
         facts.append(f"{len(routed)} switches route: a neighbour on every trunk of cables.csv, a number for each leaf")
-    rules = (_machines, _warewulf, _macs, _routers)
+    rules = (
+        _machines,
+        _warewulf,
+        _macs,
+        switches.routers,
+        switches.commands,
+        switches.marks,
+        switches.managers,
+        services.names,
+        services.figures,
+        services.clocks,
+        services.images,
+        services.roles,
+    )
     return examined(PART, papers, (_MACHINES, _NODES), rules, facts)
-
-
-def _planned(papers: Papers) -> dict[str, dict[str, str]]:
-    """Return in-band and BMC addresses of hosts and servers, from the table for DHCP."""
-    inventory = papers.documents.design.inventory
-    named = {*inventory.hosts(), *inventory.servers()}
-    addresses: dict[str, dict[str, str]] = {name: {} for name in named}
-    for row in papers.rows("dhcp-hosts.csv"):
-        if row["device"] in named:
-            addresses[row["device"]][row["network"]] = row["address"]
-    return addresses
 
 
 def _table(papers: Papers) -> list[dict[str, str]]:
@@ -58,7 +62,7 @@ def _table(papers: Papers) -> list[dict[str, str]]:
 
 def _machines(papers: Papers) -> Iterator[Finding]:
     """Compare `machines.csv` with the inventory and the table for DHCP (`PRV001`)."""
-    planned, seen = _planned(papers), set[str]()
+    planned, seen = services.addresses(papers), set[str]()
     for number, row in enumerate(_table(papers), start=2):
         name, place = row.get("machine", ""), f"{_MACHINES}:{number}"
         if name not in planned or name in seen:
@@ -75,8 +79,9 @@ def _machines(papers: Papers) -> Iterator[Finding]:
 
 
 def _macs(papers: Papers) -> Iterator[Finding]:
-    """Find MACs that are none, or that two machines have (`PRV002`); empty ones are still to come."""
+    """Find MACs that are none, that two machines have, or that differ by table (`PRV002`); empty ones are to come."""
     seen: dict[str, str] = {}
+    given = _given_macs(papers)
     for number, row in enumerate(_table(papers), start=2):
         mac, name = row.get("mac_address", "").lower(), row.get("machine", "")
         if not mac:
@@ -87,27 +92,40 @@ def _macs(papers: Papers) -> Iterator[Finding]:
             rule = f"{seen[mac]} has it"
             yield absent("PRV002", f"{_MACHINES}:{number}", f"the MAC of {name}", mac, "one of its own", rule)
         seen[mac] = name
+        for file, other in given.get(name, {}).items():
+            if _digits(other) != _digits(mac):
+                yield absent("PRV002", f"{_MACHINES}:{number}", f"the MAC of {name}", mac, other, f"{file} has it")
 
 
-def _yaml(text: str) -> Any:  # noqa: ANN401 - YAML holds anything
-    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is read
+def _digits(mac: str) -> str:
+    return re.sub("[^0-9a-f]", "", mac.lower())
 
-    return YAML(typ="safe").load(text)
+
+def _given_macs(papers: Papers) -> dict[str, dict[str, str]]:
+    """Return the MACs of machines that the table for DHCP and Warewulf's have, by machine and file."""
+    given: dict[str, dict[str, str]] = {}
+    for row in papers.rows(_DHCP):
+        if row["network"] == "in-band" and row["mac_address"]:
+            given.setdefault(row["device"], {})[row.place] = row["mac_address"]
+    document = services.yaml_of(papers, _NODES) or {}
+    for name, node in (document.get("nodes") or {}).items():
+        mac = ((node.get("network devices") or {}).get("default") or {}).get("hwaddr")
+        if mac:
+            given.setdefault(name, {})[_NODES] = str(mac)
+    return given
 
 
 def _warewulf(papers: Papers) -> Iterator[Finding]:
     """Compare Warewulf's table with the same addresses (`PRV003`)."""
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
-
-    planned = _planned(papers)
+    planned = services.addresses(papers)
     try:
-        document = _yaml(papers.text(_NODES))
+        document = services.yaml_of(papers, _NODES)
         nodes, profiles = document["nodes"], document["nodeprofiles"]
         written = {
             name: (node["network devices"]["default"]["ipaddr"], node["ipmi"]["ipaddr"], tuple(node["profiles"]))
             for name, node in nodes.items()
         }
-    except (YAMLError, KeyError, TypeError, AttributeError) as error:
+    except (CellError, KeyError, TypeError, AttributeError) as error:
         why = " ".join(str(error).split())[:120]
         yield absent("PRV003", _NODES, "the table", why, "nodes and nodeprofiles", "Warewulf reads it")
         return
@@ -119,38 +137,6 @@ def _warewulf(papers: Papers) -> Iterator[Finding]:
             yield absent("PRV003", _NODES, f"the addresses of {name}", said, expected, "dhcp-hosts.csv has them")
         elif unknown := set(written[name][2]) - set(profiles):
             yield absent("PRV003", _NODES, f"the profile of {name}", min(unknown), "one of the table", "it lists them")
-
-
-def _routers(papers: Papers) -> Iterator[Finding]:
-    """Compare routing with the cables: a neighbour on every trunk, and numbers that leaves do not share (`PRV004`)."""
-    folder = papers.documents.site / FOLDER / "switches" / "frr"
-    if not folder.is_dir():
-        return
-    trunks: dict[str, int] = {}
-    leaves: set[str] = set()
-    for row in papers.rows("cables.csv"):
-        if row["network"] not in {"compute", "storage"}:
-            continue
-        if row["tier"] in {"node-leaf", "server-leaf", "storage-leaf", "manager-leaf"}:
-            leaves.add(row["to_device"])
-            continue
-        for end in ("from_device", "to_device"):
-            trunks[row[end]] = trunks.get(row[end], 0) + 1
-    numbers: dict[str, str] = {}
-    for name in sorted(trunks.keys() | leaves):
-        place = f"{FOLDER}/switches/frr/{name}.conf"
-        text = papers.text(place) if (folder / f"{name}.conf").is_file() else ""
-        neighbours = len(set(_NEIGHBOUR.findall(text)))
-        if neighbours != trunks.get(name, 0):
-            rule = "cables.csv has as many trunks"
-            yield absent("PRV004", place, "the neighbours", neighbours, trunks.get(name, 0), rule)
-        own = _ASN.search(text)
-        if own is None or (name in leaves and own[1] in numbers):
-            said = None if own is None else f"{own[1]}, which {numbers[own[1]]} has"
-            rule = "routes of a leaf are known by it"
-            yield absent("PRV004", place, "the number of the system", said, "one of its own", rule)
-        elif own is not None:
-            numbers[own[1]] = name
 
 
 def prove_tools(papers: Papers) -> Result | None:

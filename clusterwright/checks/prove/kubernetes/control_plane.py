@@ -1,0 +1,152 @@
+"""The control plane on premises: servers, the address that they share, ranges of pods; and how GPUs are divided."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, read_yaml, value_at, wrong
+from clusterwright.checks.prove.papers import CellError
+from clusterwright.errors import Finding
+from clusterwright.facility.server_roles import server_roles
+
+_ID = "K8S011"
+_PLANE = f"{FOLDER}/control-plane"
+_INIT, _VIP = f"{_PLANE}/kubeadm-init.yaml", f"{_PLANE}/kube-vip.yaml"
+_JOINS = (f"{_PLANE}/kubeadm-join-control.yaml", f"{_PLANE}/kubeadm-join-node.yaml")
+_SLICES = "mig-slices"
+
+
+def _read(cluster: Cluster, file: str) -> list[dict[str, Any]]:
+    path = cluster.papers.documents.site / file
+    try:
+        return read_yaml(path) if path.is_file() else []
+    except ValueError as error:
+        raise CellError(f"{file}: {error}") from None
+
+
+def _of_kind(documents: Sequence[Mapping[str, Any]], kind: str) -> Mapping[str, Any]:
+    return next((one for one in documents if one.get("kind") == kind), {})
+
+
+def _servers(cluster: Cluster) -> dict[str, str]:
+    """Return the servers of the control plane with their addresses of the in-band network."""
+    inventory = cluster.papers.documents.design.inventory
+    named = server_roles(inventory.servers(), scheduler="kubernetes")[0].servers
+    rows = cluster.papers.rows("ip-plan.csv")
+    addresses = {row["device"]: row["address"] for row in rows if row["network"] == "in-band"}
+    return {name: addresses.get(name, "") for name in named}
+
+
+def endpoints(cluster: Cluster) -> Iterator[Finding]:
+    """Yield servers and machines that do not meet at one address, which is no machine's own (`K8S011`)."""
+    written = _read(cluster, _INIT)
+    if not written:
+        return
+    init, plane = _of_kind(written, "InitConfiguration"), _of_kind(written, "ClusterConfiguration")
+    endpoint, servers = str(plane.get("controlPlaneEndpoint", "")), _servers(cluster)
+    host = endpoint.partition(":")[0]
+    first = str(value_at(init, "nodeRegistration.name"))
+    rule = "ip-plan.csv has it"
+    if first not in servers:
+        expected = ", ".join(servers)
+        yield wrong(_ID, _INIT, "nodeRegistration.name", first, expected, "these are servers of the control plane")
+    said = value_at(init, "localAPIEndpoint.advertiseAddress")
+    if first in servers and said != servers[first]:
+        yield wrong(_ID, _INIT, "advertiseAddress", said, servers[first], rule)
+    names = set(map(str, value_at(plane, "apiServer.certSANs") or ()))
+    for name in (host, *(value for server in servers.items() for value in server)):
+        if name not in names:
+            why = "clients refuse a certificate without the name that they ask for"
+            yield wrong(_ID, _INIT, f"certSANs with {name}", None, name, why)
+    yield from _shared(cluster, host)
+    yield from _met(cluster, endpoint)
+
+
+def _met(cluster: Cluster, endpoint: str) -> Iterator[Finding]:
+    """Machines that join, and what holds the shared address, have the endpoint of the first server."""
+    host, _, port = endpoint.partition(":")
+    for file in _JOINS:
+        for document in _read(cluster, file):
+            said = value_at(document, "discovery.bootstrapToken.apiServerEndpoint")
+            if said != endpoint:
+                why = f"{_INIT} has it, and it goes on when a server fails"
+                yield wrong(_ID, file, "apiServerEndpoint", said, endpoint, why)
+    for document in _read(cluster, _VIP):
+        values = {one.get("name"): one.get("value") for one in value_at(document, "spec.containers.0.env") or ()}
+        for key, expected in (("address", host), ("port", port)):
+            if str(values.get(key, "")) != expected:
+                yield wrong(_ID, _VIP, key, values.get(key), expected, f"{_INIT} names it controlPlaneEndpoint")
+
+
+def _shared(cluster: Cluster, host: str) -> Iterator[Finding]:
+    """The shared address is of the servers' network and of no machine; a name instead is the site's to resolve."""
+    try:
+        address = IPv4Address(host)
+    except ValueError:
+        return
+    own = next((row for row in cluster.papers.rows("ip-networks.csv") if row["network"] == "in-band"), None)
+    holder = next((row for row in cluster.papers.rows("ip-plan.csv") if row["address"] == host), None)
+    if holder is not None:
+        said = f"{host}, which {holder['device']} has"
+        yield wrong(_ID, _INIT, "controlPlaneEndpoint", said, "an address of no machine", "it moves between servers")
+    if own is not None and address not in IPv4Network(own["prefix"]):
+        yield wrong(_ID, _INIT, "controlPlaneEndpoint", host, f"within {own['prefix']}", "servers answer there")
+
+
+def ranges(cluster: Cluster) -> Iterator[Finding]:
+    """Yield ranges of pods and services that overlap each other or a network of the site (`K8S011`)."""
+    plane = _of_kind(_read(cluster, _INIT), "ClusterConfiguration")
+    taken = {row["network"]: IPv4Network(row["prefix"]) for row in cluster.papers.rows("ip-networks.csv")}
+    for key in ("podSubnet", "serviceSubnet"):
+        said = value_at(plane, f"networking.{key}")
+        if said is None:
+            continue
+        try:
+            own = IPv4Network(str(said))
+        except ValueError as error:
+            raise CellError(f"{_INIT}: {key} is no network: {error}") from None
+        for name, other in taken.items():
+            if own.overlaps(other):
+                rule = "an address is a pod's, a service's or a machine's"
+                yield wrong(_ID, _INIT, key, own, f"clear of {other} ({name})", rule)
+        taken[key] = own
+
+
+def slices(cluster: Cluster) -> Iterator[Finding]:
+    """Yield divided GPUs that are not the plan's, or have other slices than it (`K8S012`)."""
+    documents = cluster.papers.documents
+    software = documents.plan.software_of(documents.option.target)
+    if software is None or not software.divided_of(len(cluster.hosts)):
+        return
+    wanted = dict(Counter(software.geometry))
+    for config in cluster.of("ConfigMap"):
+        text = config.at("data")
+        if config.name != _SLICES or not isinstance(text, dict):
+            continue
+        for division in _divisions(config.place, str(text.get("config.yaml", ""))):
+            said = division.get("mig-devices") or {}
+            if said != wanted:
+                yield wrong("K8S012", config.place, "the slices of a GPU", _words(said), _words(wanted), "the plan's")
+            devices = division.get("devices")
+            count = len(devices) if isinstance(devices, list) else cluster.gpus
+            if count != software.divided_gpus:
+                rule = "the plan divides as many of a node"
+                yield wrong("K8S012", config.place, "the GPUs that are divided", count, software.divided_gpus, rule)
+
+
+def _divisions(place: str, text: str) -> Iterator[Mapping[str, Any]]:
+    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is read
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+    try:
+        body = YAML(typ="safe").load(text)
+    except YAMLError as error:
+        raise CellError(f"{place}: {' '.join(str(error).split())[:120]}") from None
+    configs = value_at(body, "mig-configs")
+    for entries in (configs or {}).values():
+        yield from (one for one in entries if one.get("mig-enabled"))
+
+
+def _words(slices: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(slices.items()))

@@ -1,0 +1,73 @@
+"""The runbook: hosts, servers with their roles, versions and room to grow, as inventory and plan have them."""
+
+from collections.abc import Callable, Sequence
+
+from clusterwright.checks.prove.pages.hall import Hall
+from clusterwright.checks.prove.pages.said import Sentence, Table
+from clusterwright.facility.cabling.addresses import capacity
+from clusterwright.facility.server_roles import server_roles
+
+FILE = "runbook.md"
+_INVENTORY, _SOFTWARE = "the inventory has them", "plan.json has this set"
+
+
+def _hosts(hall: Hall) -> Sequence[str]:
+    return (f"{len(hall.inventory.hosts()):,}",)
+
+
+def _servers(hall: Hall) -> Sequence[str]:
+    scheduler = hall.papers.documents.option.deployment.scheduler
+    roles = server_roles(hall.inventory.servers(), scheduler=scheduler)
+    return ("; ".join(f"{', '.join(role.servers)} ({role.role})" for role in roles),)
+
+
+def _versions(*components: str, without: str = "") -> Callable[[Hall], Sequence[str] | None]:
+    """Return what gives the versions of some components; None where one is unknown, or another one is known."""
+
+    def values(hall: Hall) -> Sequence[str] | None:
+        documents = hall.papers.documents
+        software = documents.plan.software_of(documents.option.target)
+        if software is None or (without and software.version(without)):
+            return None
+        found = [software.version(component) for component in components]
+        return None if None in found else [str(version) for version in found]
+
+    return values
+
+
+def _slurm(hall: Hall) -> Sequence[str] | None:
+    if hall.papers.documents.option.deployment.scheduler != "slurm":
+        return None
+    return _versions("slurm")(hall)
+
+
+SAID: tuple[Sentence | Table, ...] = (
+    Sentence(file=FILE, text="\n{} hosts. Everything here is done", values=_hosts, rule=_INVENTORY),
+    Sentence(file=FILE, text="| 3 | {} | time and names answer", values=_servers, rule="each server has one role"),
+    Sentence(
+        file=FILE,
+        text="| leaf switch | drain its {} hosts |",
+        values=lambda hall: (f"{hall.inventory.fabric.nodes_per_unit}",),
+        rule="a leaf joins a scalable unit",
+    ),
+    Sentence(
+        file=FILE,
+        text="| driver, now {} with Fabric Manager {} |",
+        values=_versions("driver", "fabricmanager"),
+        rule=_SOFTWARE,
+    ),
+    Sentence(file=FILE, text="| driver, now {} |", values=_versions("driver", without="fabricmanager"), rule=_SOFTWARE),
+    Sentence(file=FILE, text="| Slurm, now {} |", values=_slurm, rule=_SOFTWARE),
+    Sentence(
+        file=FILE,
+        text="| nodes, up to {} in the",
+        values=lambda hall: (f"{capacity(hall.inventory) - len(hall.inventory.hosts()):,}",),
+        rule="switches have as many ports left",
+    ),
+    Sentence(
+        file=FILE,
+        text="| scalable units ({} of {} now)",
+        values=lambda hall: (str(hall.inventory.fabric.units), str(hall.inventory.fabric.nodes_per_unit)),
+        rule=_INVENTORY,
+    ),
+)
