@@ -221,13 +221,13 @@ def test_a_formula_replaced_by_a_number(documents: Documents) -> None:
     """An amount typed over its formula no longer follows: the plan and the workbook's own checks tell."""
     path = documents.root / "tco" / "tco.xlsx"
     edit_cell(
-        path, "xl/worksheets/sheet1.xml", r'(<c r="G5"[^>]*>)<f>[^<]*</f><v>([^<]*)</v>', r"\g<1><v>1000000.01</v>"
+        path, "xl/worksheets/sheet1.xml", r'(<c r="G14"[^>]*>)<f>[^<]*</f><v>([^<]*)</v>', r"\g<1><v>1000000.01</v>"
     )
     _, cost = prove_workbooks(documents)
     shown, planned = cost.findings
     assert (shown.id, planned.id) == ("WBK001", "WBK002")
     # The sheet of checks holds what the plan has: calculated again it no longer shows OK.
-    assert "Summary!B8 shows OK, its formula gives BROKEN" in shown.message
+    assert "Summary!B17 shows OK, its formula gives BROKEN" in shown.message
     assert "horizon, USD of onprem is 1,000,000.01" in planned.message
 
 

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.engine
 
 CENT = 0.005
 FIRST_MONTH = 11
+FIRST_OPTION = 14
 MONTH_S = 730 * 3600.0
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -166,6 +167,17 @@ def with_inputs(written: bytes, inputs: Inputs) -> bytes:
     return with_cells(written, cells)
 
 
+def on_front(written: bytes) -> bytes:
+    """Return a workbook with the other inputs typed into the yellow cells of Summary, what has none there on Inputs."""
+    sheet = openpyxl.load_workbook(io.BytesIO(written))["Summary"]
+    formulas = {str(row[2].value): row[1] for row in sheet.iter_rows(max_col=3)}
+    cells = {name: formulas[f"={name}"] for name in OTHER}
+    front = {name: cell for name, cell in cells.items() if isinstance(cell.value, int | float)}
+    assert set(OTHER) - set(front) == {"resale_fraction"}
+    typed = with_cells(written, {("Summary", cell.coordinate): OTHER[name] for name, cell in front.items()})
+    return with_inputs(typed, {name: value for name, value in OTHER.items() if name not in front})
+
+
 def changed(case: Case) -> bytes:
     """Return the workbook of a blueprint with other inputs and other yellow cells."""
     first, _, inputs, wanted = case
@@ -279,6 +291,7 @@ def files(
     return {
         "shipped": written,
         "other": with_inputs(written, dict(OTHER)),
+        "front": on_front(written),
         "quoted": with_cells(written, quoted),
         "shorter": with_inputs(written, {"horizon_months": two_thirds(shipped_plan)}),
         "longer": with_inputs(written, {"horizon_months": months + 12}),
@@ -338,7 +351,7 @@ def again(counted: Ledger, **changes: object) -> tuple[CandidateCost, ...]:
 
 def agree(book: Workbook, costs: Sequence[CandidateCost]) -> None:
     """Check every figure of the summary to the cent, and the totals of the cash sheets."""
-    for row, cost in enumerate(costs, start=5):
+    for row, cost in enumerate(costs, start=FIRST_OPTION):
         wanted = [
             cost.run_cash_usd, cost.run_share_usd, cost.horizon_usd, cost.npv_usd, cost.capex_usd,
             cost.usd_per_gpu_hour,
@@ -402,8 +415,9 @@ def test_months_agree_with_the_cash_flow(calculated: Calculated, shipped_plan: P
         assert column(found, option.target, "cumulative before resale") == pytest.approx(running, abs=CENT)
 
 
-def test_other_inputs_give_the_engines_other_figures(calculated: Calculated, counted: Ledger) -> None:
-    """With other utilisation, power price, resale and discount rate both programs find the same new figures."""
+@pytest.mark.parametrize("name", ["other", "front"])
+def test_other_inputs_give_the_engines_other_figures(name: str, calculated: Calculated, counted: Ledger) -> None:
+    """With other inputs, typed on Inputs or on Summary, both programs find the same new figures."""
     costs = again(
         counted,
         utilisation=OTHER["utilisation"],
@@ -413,7 +427,7 @@ def test_other_inputs_give_the_engines_other_figures(calculated: Calculated, cou
     )
     before = counted.costs()
     assert all(abs((new.horizon_usd or 0) - (old.horizon_usd or 0)) > 1 for new, old in zip(costs, before, strict=True))
-    agree(calculated("other"), costs)
+    agree(calculated(name), costs)
 
 
 @pytest.mark.parametrize("name", ["taxed", "leased"])
@@ -461,9 +475,12 @@ def test_a_planted_wrong_formula_sets_the_checks_off(name: str, calculated: Calc
     assert summary[summary.index("Checks") + 1] == "BROKEN"
 
 
-def test_a_changed_input_is_no_fault(calculated: Calculated) -> None:
+@pytest.mark.parametrize("name", ["other", "front"])
+def test_a_changed_input_is_no_fault(name: str, calculated: Calculated) -> None:
     """With other inputs the engine's figures of before are not compared, and the inputs that changed are counted."""
-    checks = calculated("other")["Checks"]
+    checks = calculated(name)["Checks"]
+    told = [str(cell.value) for cell in calculated(name)["Summary"]["A"]]
+    assert sum(text.startswith(CHANGED) for text in told) == 1
     assert (checks["C3"].value, checks["G3"].value) == ("OK", len(OTHER))
     assert {row[2] for row in checks.iter_rows(min_row=6, values_only=True) if row[0]} == {"OK", CHANGED}
 
@@ -492,7 +509,7 @@ def test_a_shorter_horizon_and_one_that_is_too_long(
     """Two thirds of the months give the engine's figures, a part of a month too; more months than rows give none."""
     agree(calculated("shorter"), again(counted, horizon_months=two_thirds(shipped_plan)))
     longer = calculated("longer")
-    assert [longer["Summary"].cell(5, at).value for at in (5, 7, 8)] == ["unknown"] * 3
+    assert [longer["Summary"].cell(FIRST_OPTION, at).value for at in (5, 7, 8)] == ["unknown"] * 3
     assert longer["Options"]["I5"].value == "unknown"
 
 

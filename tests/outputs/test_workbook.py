@@ -18,6 +18,7 @@ from tests.opened import workbook_xlsx
 
 CENT = 0.005
 FIRST_MONTH = 11  # row of month 0 on the cash sheets
+FIRST_OPTION = 14  # row of the first option on the summary
 
 
 def opened(plan: Plan, *, values: bool = True) -> Workbook:
@@ -48,7 +49,7 @@ def book(shipped_plan: Plan) -> Workbook:
 
 def test_cached_values_are_the_engines(shipped_plan: Plan, book: Workbook) -> None:
     """A preview that does not calculate shows the plan's figures."""
-    for row, option in enumerate(shipped_plan.options, start=5):
+    for row, option in enumerate(shipped_plan.options, start=FIRST_OPTION):
         assert (
             (option.money.run_usd is None)
             == (option.money.run_share_usd is not None)
@@ -76,7 +77,7 @@ def test_cash_sheets_hold_the_engines_cash_flow(shipped_plan: Plan, book: Workbo
 def test_everything_that_depends_on_an_input_is_a_formula(shipped_plan: Plan) -> None:
     """Totals, runs and every cash cell are formulas, and the inputs they use have names."""
     book = opened(shipped_plan, values=False)
-    for row, option in enumerate(shipped_plan.options, start=5):
+    for row, option in enumerate(shipped_plan.options, start=FIRST_OPTION):
         for at, engine in enumerate(summary_figures(option), start=5):
             assert str(book["Summary"].cell(row, at).value).startswith("–" if engine is None else "="), at
     for option in shipped_plan.options:
@@ -84,6 +85,46 @@ def test_everything_that_depends_on_an_input_is_a_formula(shipped_plan: Plan) ->
             assert all(str(cell.value).startswith("=") for cell in row if cell.value is not None)
     named = {"horizon_months", "utilisation", "discount_rate", "reference_days", "runs_in_horizon", "bill_usd"}
     assert named | {entry.key for entry in shipped_plan.parameters} <= set(book.defined_names)
+
+
+def test_the_first_sheet_has_answer_figures_inputs_and_chart(shipped_plan: Plan) -> None:
+    """Summary says the answer, has four figures that other sheets hold, yellow cells that Inputs reads, and a chart."""
+    formulas, values = opened(shipped_plan, values=False), opened(shipped_plan)
+    sheet, shown = formulas["Summary"], values["Summary"]
+    run = shipped_plan.alternative(shipped_plan.recommended_key)
+    kept = shipped_plan.alternative(shipped_plan.recommended_horizon_key)
+    assert run is not None
+    assert kept is not None
+    assert f"{run.cluster.nodes} × {run.cluster.instance}" in shown["A2"].value
+    assert f"{kept.cluster.nodes} × {kept.cluster.instance}" in shown["A3"].value
+    assert [shown.cell(row, 2).value for row in (7, 8)] == pytest.approx([run.money.run_usd, kept.money.npv_usd])
+    assert [shown.cell(8, at).value for at in (3, 4)] == pytest.approx(
+        [kept.money.npv_usd_low, kept.money.npv_usd_high]
+    )
+    assert [sheet.cell(row, 2).value[:2] for row in (7, 8, 9)] == ["='"] * 3
+    assert '"M"' in sheet["B7"].number_format
+    typed = {str(row[2].value)[1:]: row[1] for row in sheet.iter_rows(min_row=23, max_col=3) if row[2].value}
+    assert {"utilisation", "horizon_months", "power_price_usd_per_kwh"} <= typed.keys()
+    for name, cell in typed.items():
+        place = formulas.defined_names[name].attr_text.partition("!")[2].replace("$", "")
+        if name != "resale_fraction":  # a formula of the age on Inputs
+            assert isinstance(cell.value, int | float)
+            assert formulas["Inputs"][place].value == f"='Summary'!${cell.column_letter}${cell.row}"
+    assert len(sheet._charts) == 1
+
+
+def test_sheets_by_month_are_hidden_and_the_first_ones_have_a_page_each(shipped_plan: Plan) -> None:
+    """Sheets by month stand last and hidden, each other one is linked from Summary, and the first print on one page."""
+    book = opened(shipped_plan, values=False)
+    hidden = [sheet.title for sheet in book if sheet.sheet_state == "hidden"]
+    assert hidden == book.sheetnames[-len(hidden) :]
+    assert {"Cash aws", "Cash by option", "After tax by month"} <= set(hidden)
+    linked = {str(cell.value) for cell in book["Summary"]["A"] if cell.hyperlink}
+    assert set(book.sheetnames) - set(hidden) - {"Summary"} <= linked
+    for name in ("Summary", "Ranking", "Options", "Returns", "Breakeven"):
+        assert book[name].print_area, name
+        assert (book[name].page_setup.fitToWidth, book[name].page_setup.fitToHeight) == (None, None), name
+    assert book["Checks"].print_title_rows == "$5:$5"
 
 
 def test_texts_cannot_become_formulas(shipped_plan: Plan) -> None:
@@ -120,13 +161,16 @@ def test_texts_cannot_become_formulas(shipped_plan: Plan) -> None:
     }  # fmt: skip
     assert all(cells.values())
     assert {cell.data_type for found in cells.values() for cell in found} == {"s"}
-    assert not any(cell.hyperlink for sheet in book for row in sheet for cell in row)
+    links = [cell.hyperlink for sheet in book for row in sheet for cell in row if cell.hyperlink]
+    assert links
+    assert {link.target for link in links} == {None}
+    assert {link.location.rpartition("!")[0].strip("'") for link in links} <= set(book.sheetnames)
 
 
 def test_unknown_prices_stay_unknown(unpriced_plan: Plan) -> None:
     """An option without a price has unknown totals, no cash sheet, and its line says that and why."""
     book = opened(unpriced_plan)
-    row = 5 + [option.target for option in unpriced_plan.options].index("aws")
+    row = FIRST_OPTION + [option.target for option in unpriced_plan.options].index("aws")
     assert [book["Summary"].cell(row, at).value for at in range(5, 11)] == ["unknown"] * 6
     assert "Cash aws" not in book.sheetnames
     option = unpriced_plan.option("aws")

@@ -54,7 +54,7 @@ def _run(plan: Plan, way: Alternative, money: MoneyFormat) -> Figure:
         title=f"One {plan.workload.unit.name}, cash",
         value=money.text(way.money.run_usd),
         band=_span(way.money.run_usd_low, way.money.run_usd_high, money) or paid or "no price in it is assumed",
-        of=", ".join((_cluster(way), *days_shown(plan, f"{way.performance.calendar_days:.1f} days"))),
+        of=", ".join((cluster_text(way), *days_shown(plan, f"{way.performance.calendar_days:.1f} days"))),
     )
 
 
@@ -64,28 +64,35 @@ def _horizon(plan: Plan, way: Alternative, money: MoneyFormat) -> Figure:
         title=f"{plan.economics.horizon_months:.0f} months, present value",
         value=money.text(way.money.npv_usd),
         band=_span(way.money.npv_usd_low, way.money.npv_usd_high, money) or "no price in it is assumed",
-        of=f"{_cluster(way)}: {money.text(way.money.horizon_usd)} paid{bought}",
+        of=f"{cluster_text(way)}: {money.text(way.money.horizon_usd)} paid{bought}",
     )
 
 
-def _cluster(way: Alternative) -> str:
+def cluster_text(way: Alternative) -> str:
+    """Return the nodes of a way and how they are paid."""
     cluster = way.cluster
     nodes = f"{cluster.nodes:,} × {cluster.instance}" if cluster.instance else f"{cluster.nodes:,} nodes"
     return f"{nodes}, {term_text(way.key)}"
 
 
-def _payback(plan: Plan, run: Alternative | None) -> Figure | None:
-    """Return the month from which owning has cost less than the answer for one run, else than the first rented way."""
-    pairs: list[Breakeven] = sorted(
-        plan.breakevens, key=lambda pair: run is None or pair.rented_key.partition("/")[0] != run.target
-    )
-    if not pairs:
-        return None
-    pair = pairs[0]
+def payback_pair(plan: Plan, run: Alternative | None) -> Breakeven | None:
+    """Return owning against the answer for one run, else against the first rented way; None where none is compared."""
+    pairs = sorted(plan.breakevens, key=lambda pair: run is None or pair.rented_key.partition("/")[0] != run.target)
+    return pairs[0] if pairs else None
+
+
+def payback_text(plan: Plan, pair: Breakeven) -> str:
+    """Return what the payback is of: owning against a rented way with its term."""
     rented = plan.option(pair.rented_key.partition("/")[0])
-    against = (
-        f"owning against {term_text(pair.rented_key if rented is None else f'{rented.target}/{rented.money.term}')}"
-    )
+    return f"owning against {term_text(pair.rented_key if rented is None else f'{rented.target}/{rented.money.term}')}"
+
+
+def _payback(plan: Plan, run: Alternative | None) -> Figure | None:
+    """Return the month from which owning has cost less than renting."""
+    pair = payback_pair(plan, run)
+    if pair is None:
+        return None
+    against = payback_text(plan, pair)
     if pair.months is None:
         return Figure(title="Payback", value="none", band=pair.reason, of=against)
     low = "the start" if pair.months_low is None else f"{pair.months_low:.0f}"

@@ -6,11 +6,12 @@ independent way what the engine counts in SQL; tests hold both together. Texts a
 
 import datetime as dt
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from clusterwright.finance.finances import Finances
 from clusterwright.outputs.workbook.checks.engine import Views, add_engine_checks
-from clusterwright.outputs.workbook.checks.sheet import add_checks, add_profit_checks, write_checks
+from clusterwright.outputs.workbook.checks.sheet import CHANGED, add_checks, add_profit_checks, write_checks
 from clusterwright.outputs.workbook.inputs.bill import Bill, write_bill
 from clusterwright.outputs.workbook.inputs.contracts import contracted, write_contracts
 from clusterwright.outputs.workbook.inputs.register import write_assumptions, write_not_counted
@@ -22,6 +23,7 @@ from clusterwright.outputs.workbook.months.cash import CashSheet, owner_cells, w
 from clusterwright.outputs.workbook.months.contract_months import write_contract_calendar
 from clusterwright.outputs.workbook.months.mixed import mixed_options, needs_base
 from clusterwright.outputs.workbook.months.rent_case import Rents
+from clusterwright.outputs.workbook.results.figures import write_chart, write_figures
 from clusterwright.outputs.workbook.results.ranking import write_options, write_ranking
 from clusterwright.outputs.workbook.results.returns import write_returns
 from clusterwright.outputs.workbook.results.summary import write_result, write_summary
@@ -38,6 +40,8 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.tco.terms.records import Candidate
 
 _A4 = 9
+#: Millions and thousands with one digit, the rest in full.
+_MILLIONS = '[>=999950]#,##0.0,,\\ "M";[>=1000]#,##0.0,\\ "k";#,##0.00'
 #: The sheets from the answer to its foundations; the cash of the plan's options is before the last ones.
 _VIEWS = (
     "Summary",
@@ -53,8 +57,13 @@ _VIEWS = (
     "Financing",
 )
 _FOUNDATIONS = ("Inputs", "Assumptions", "Bill")
+_METHODS = ("Depreciation",)
+#: Views that are printed each on a page of its own, tables whole.
+_PRINTED = ("Summary", "Ranking", "Options", "Returns")
+#: Colour of the tabs of hidden sheets, those by month.
+_MONTHLY = "#9AA5B1"
 _BY_MONTH = ("Cash by option", "Returns by month", "After tax by month")
-_BOOKS = ("Books by month", "Depreciation", "Financing by month")
+_BOOKS = ("Books by month", "Financing by month")
 #: Cash of an owned base that keeps its size.
 BASE_CASH = "Cash of a base"
 _LAST = ("Not counted", "Checks")
@@ -83,18 +92,24 @@ def workbook_xlsx(plan: Plan, found: Finances, currency: Currency | None = None)
         *(("Mixes",) if mixed_options(work) else ()),
         *((BASE_CASH, BASE_STAGES) if needs_base(work) else ()),
     )
-    contracts = ("Contracts", "Contracts by month") if options else ()
+    owned = any(cost.owned for cost in work.found.costs)
     known = [option for option in plan.options if not option.money.missing]
+    # Sheets by month stand together and are hidden: what they hold is summed on the views.
+    monthly = (
+        *(f"Cash {option.target}" for option in known),
+        *_BY_MONTH,
+        *(_BOOKS if owned else ()),
+        *(("Contracts by month",) if options else ()),
+        *mixed,
+        *stages,
+    )
     for name in (
         *_VIEWS,
         *_FOUNDATIONS,
-        *(f"Cash {option.target}" for option in known),
-        *_BY_MONTH,
-        *(_BOOKS if any(cost.owned for cost in work.found.costs) else ()),
-        *contracts,
-        *mixed,
-        *stages,
+        *(_METHODS if owned else ()),
+        *(("Contracts",) if options else ()),
         *_LAST,
+        *monthly,
     ):
         shown = told if name in _VIEWS else None
         work.pages[name] = Page(sheet=book.add_worksheet(name, PlainWorksheet), formats=work.formats, told=shown)
@@ -104,8 +119,26 @@ def workbook_xlsx(plan: Plan, found: Finances, currency: Currency | None = None)
         page.sheet.fit_to_pages(1, 0)
         page.sheet.set_footer("&L&F&C&A&R&P of &N")
     _fill(work, known, options)
+    _finish(work, monthly)
     book.close()
     return stream.getvalue()
+
+
+def _finish(work: Workbook, monthly: Sequence[str]) -> None:
+    """Set what is printed of the views, repeat the heads of long tables, and hide the sheets by month."""
+    for name, page in work.pages.items():
+        head = page.sheet.panes[0] if page.sheet.panes else 0
+        if head and name not in _PRINTED:
+            page.sheet.repeat_rows(head - 1)
+    for name in _PRINTED:
+        sheet = work.page(name).sheet
+        sheet.print_area(0, 0, sheet.dim_rowmax, sheet.dim_colmax)
+        sheet.fit_to_pages(1, 1)
+    for name in monthly:
+        sheet = work.page(name).sheet
+        sheet.set_tab_color(_MONTHLY)
+        sheet.hide()
+    work.page("Summary").sheet.activate()
 
 
 def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) -> None:
@@ -125,17 +158,20 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
     mixes = write_by_option(work, Rents(bill=bill, stages=stages, terms=terms), sheets, base)
     shown = write_options(work)
     returns = write_returns(work, bill)
-    write_breakeven(work, sheets, returns)
+    axis = write_breakeven(work, sheets, returns)
     heat = write_heat_map(work)
     write_uncertainty(work)
     units = write_units(work, sheets, mixes)
-    write_ranking(work, sheets, shown, units)
+    ranked = write_ranking(work, sheets, shown, units)
     taxed = write_tax(work)
     profit = write_profit(work, taxed)
     financing = write_financing(work, taxed)
     write_assumptions(work)
     write_not_counted(work)
     summary = write_summary(work, sheets, shown, units)
+    write_figures(work, ranked, returns)
+    if sheets:
+        write_chart(work, list(sheets), axis)
     add_checks(work, sheets, shown, taxed)
     add_profit_checks(work, profit, taxed)
     add_engine_checks(
@@ -152,7 +188,7 @@ def _fill(work: Workbook, known: list[Option], options: dict[str, Candidate]) ->
             heat=heat,
         ),
     )
-    write_result(work, write_checks(work))
+    write_result(work, *write_checks(work), CHANGED)
 
 
 def _owned(work: Workbook) -> Option | None:
@@ -193,6 +229,11 @@ def _formats(book: Any) -> dict[str, Any]:  # noqa: ANN401 - XlsxWriter is untyp
         "bold": {"bold": True},
         "title": {"bold": True, "font_size": 14},
         "note": {"italic": True, "font_color": "#52606D"},
+        "millions": {"num_format": _MILLIONS, "align": "right"},
+        "headline": {"num_format": _MILLIONS, "align": "right", "bold": True},
+        "headline_share": {"num_format": "0 %", "align": "right", "bold": True},
+        "headline_month": {"num_format": '"month "0', "align": "right", "bold": True},
+        "link": {"font_color": "#0563C1", "underline": 1},
         "usd": {"num_format": money, "align": "right"},
         "engine": {"num_format": money, "align": "right", "italic": True},
         "unit_usd": {"num_format": "#,##0.0000", "align": "right"},

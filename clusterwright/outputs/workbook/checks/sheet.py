@@ -71,8 +71,8 @@ def add_profit_checks(work: Workbook, profit: Mapping[str, Mapping[str, Figure]]
         )
 
 
-def write_checks(work: Workbook) -> Figure:
-    """Write the sheet; return the cell that says whether all hold."""
+def write_checks(work: Workbook) -> tuple[Figure, Figure]:
+    """Write the sheet; return the cells that say whether all hold, and how many inputs are other than written."""
     page = work.page("Checks")
     page.title("Checks: every difference is 0.00, or the books do not reconcile")
     page.text(1, 0, _NOTE, "note")
@@ -80,8 +80,9 @@ def write_checks(work: Workbook) -> Figure:
     page.sheet.freeze_panes(_FIRST, 1)
     page.head(_FIRST - 1, _COLUMNS)
     if not work.checks:
-        return page.put(2, 2, Figure('"no price is known"', "no price is known"), "text_right")
-    unchanged = _inputs(work).equals(0.0)
+        return page.put(2, 2, Figure('"no price is known"', "no price is known"), "text_right"), _inputs(work)
+    changed = _inputs(work)
+    unchanged = changed.equals(0.0)
     results = []
     for row, (text, difference) in enumerate(work.checks, start=_FIRST):
         page.text(row, 0, text)
@@ -105,7 +106,7 @@ def write_checks(work: Workbook) -> Figure:
     for rule in (bad, good):
         page.sheet.conditional_format(_FIRST, 2, last, 2, rule)
         page.sheet.conditional_format(2, 2, 2, 2, rule)
-    return answer
+    return answer, changed
 
 
 def _inputs(work: Workbook) -> Figure:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from clusterwright.outputs.workbook.inputs.front import Stated, write_front
 from clusterwright.outputs.workbook.inputs.method_shares import NAMES
 from clusterwright.outputs.workbook.inputs.resale import Resale, curve_of, reference_age, write_resale
 from clusterwright.outputs.workbook.inputs.stages import mean_work, staged
@@ -48,8 +49,19 @@ def write_inputs(work: Workbook) -> Resale:
     rows = [*_economics(work), *_parameters(work), *_finance(work)]
     last = _FIRST + len(rows)
     resale = write_resale(page, last + 3, curve_of(work))
+    formulas: list[Figure | None] = []
     for row, entry in enumerate(rows, start=_FIRST):
-        _write(work, page, row, entry, _formula(work, entry, resale))
+        formulas.append(_formula(work, entry, resale))
+        _name(work, page, entry.name, row, entry.value)
+    front = write_front(
+        work,
+        [
+            Stated(name=entry.name, value=entry.value, unit=entry.unit, row=row, counted=formula is not None)
+            for row, (entry, formula) in enumerate(zip(rows, formulas, strict=True), start=_FIRST)
+        ],
+    )
+    for row, (entry, formula) in enumerate(zip(rows, formulas, strict=True), start=_FIRST):
+        _write(page, row, entry, front[entry.name][1] if entry.name in front else formula)
     names = work.names
     if staged(work):
         names["mean_work"] = Figure("mean_work", mean_work(work))
@@ -64,6 +76,7 @@ def write_inputs(work: Workbook) -> Resale:
     _name(work, page, "runs_in_horizon", last, runs.value)
     page.sheet.autofit(520)
     _limits(work, page, {entry.name: row for row, entry in enumerate(rows, start=_FIRST)})
+    _numbers(work, work.page("Summary"), {name: row for name, (row, _) in front.items()})
     return resale
 
 
@@ -83,7 +96,7 @@ def _formula(work: Workbook, entry: Input, resale: Resale) -> Figure | None:
     return found if same else None
 
 
-def _write(work: Workbook, page: Page, row: int, entry: Input, formula: Figure | None) -> None:
+def _write(page: Page, row: int, entry: Input, formula: Figure | None) -> None:
     page.text(row, 0, entry.name)
     if formula is not None:
         page.put(row, 1, formula, "input")
@@ -91,7 +104,6 @@ def _write(work: Workbook, page: Page, row: int, entry: Input, formula: Figure |
         page.text(row, 1, entry.value, "input_text")
     else:
         page.number(row, 1, entry.value, "input")
-    _name(work, page, entry.name, row, entry.value)
     texts = (entry.unit, entry.basis, entry.reason, entry.source, entry.date)
     for column, text in enumerate(texts, start=_UNIT):
         page.text(row, column, text, "text" if column == _UNIT else None)
@@ -253,6 +265,17 @@ def _cloud(work: Workbook) -> list[Input]:
 
 def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
     """Refuse values that the sheets have no rows for, or that no formula can count with."""
+    _numbers(work, page, rows)
+    if work.currency is not None:
+        row = rows["shown_in"]
+        page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": [work.currency.code, "USD"]})
+    for name, row in rows.items():
+        if name.startswith(METHOD):
+            page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": NAMES})
+
+
+def _numbers(work: Workbook, page: Page, rows: dict[str, int]) -> None:
+    """Refuse numbers outside their range in the cells of a sheet, by the name of their input."""
     months = work.rows - 1
     limits = {
         "horizon_months": (0.1, months, f"The sheets by month have rows for {months} months."),
@@ -283,9 +306,3 @@ def _limits(work: Workbook, page: Page, rows: dict[str, int]) -> None:
                     "error_message": message,
                 },
             )
-    if work.currency is not None:
-        row = rows["shown_in"]
-        page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": [work.currency.code, "USD"]})
-    for name, row in rows.items():
-        if name.startswith(METHOD):
-            page.sheet.data_validation(row, 1, row, 1, {"validate": "list", "source": NAMES})

@@ -16,7 +16,9 @@ from clusterwright.units import percent
 
 _FIRST = 4
 #: Which of the columns are cash of a unit of work, and its share.
-_CASH, _SHARE = 3, 4
+CASH, _SHARE = 3, 4
+#: The column of the present value.
+WORTH = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,9 +36,9 @@ class _Live:
         if flows is None or way.key not in self.options or way.key in self.work.not_live:
             return {}
         shown = self.options[way.key]
-        found = {2: flows.days, 5: shown["horizon"], 6: shown["npv"]}
+        found = {2: flows.days, 5: shown["horizon"], WORTH: shown["npv"]}
         if way.key in self.units:
-            found[_CASH if way.money.run_share_usd is None else _SHARE] = self.units[way.key][
+            found[CASH if way.money.run_share_usd is None else _SHARE] = self.units[way.key][
                 unit_column(self.work.plan.workload.unit)
             ]
         option = option_of(self.work.plan, flows.cost)
@@ -50,8 +52,10 @@ def write_ranking(
     sheets: Mapping[str, CashSheet],
     options: Mapping[str, Mapping[str, Figure]],
     units: Mapping[str, Mapping[str, Figure]],
-) -> None:
+) -> dict[str, dict[int, Figure]]:
     """Write the sheet: figures that other sheets hold as formulas, all others in italics as numbers of the engine.
+
+    Returns the cells of what is known of each way, by its key and the column.
 
     Args:
         work: the workbook.
@@ -72,20 +76,21 @@ def write_ranking(
     columns = _columns(plan.workload.unit)
     page.widths(40, 10, 11, rest=18, columns=len(columns) + 2)
     page.head(_FIRST - 1, (RANKED, *columns, "answer for"))
-    row = _FIRST
+    row, cells = _FIRST, {}
     for way in plan.ranked:
-        _figures(page, row, way, live.figures(way))
+        cells[way.key] = _figures(page, row, way, live.figures(way))
         page.text(row, len(columns) + 1, answers_text(plan, way.key))
         row += 1
     paper = paper_ways(plan)
     if not paper:
-        return
+        return cells
     row += 2
     page.head(row - 1, (paper_title(plan), *columns, "why"))
     for way in paper:
         _figures(page, row, way, live.figures(way))
         page.text(row, len(columns) + 1, way.reason)
         row += 1
+    return cells
 
 
 def _columns(unit: WorkUnit) -> tuple[str, ...]:
@@ -100,8 +105,9 @@ def _columns(unit: WorkUnit) -> tuple[str, ...]:
     )
 
 
-def _figures(page: Page, row: int, way: Alternative, live: Mapping[int, Figure]) -> None:
-    money = way.money
+def _figures(page: Page, row: int, way: Alternative, live: Mapping[int, Figure]) -> dict[int, Figure]:
+    """Write a way's row; return the cells of what is known of it, by column."""
+    money, cells = way.money, {}
     page.text(row, 0, term_text(way.key))
     page.number(row, 1, way.cluster.nodes, "count")
     amounts = (
@@ -114,11 +120,12 @@ def _figures(page: Page, row: int, way: Alternative, live: Mapping[int, Figure])
     )
     for column, amount in enumerate(amounts, start=2):
         if column in live:
-            page.put(row, column, live[column], "days" if column == 2 else "usd")  # noqa: PLR2004 - the first is of time
+            cells[column] = page.put(row, column, live[column], "days" if column == 2 else "usd")  # noqa: PLR2004 - the first is of time
         elif amount is None:
-            page.text(row, column, NONE if column in (_CASH, _SHARE) else "unknown", "text_right")
+            page.text(row, column, NONE if column in (CASH, _SHARE) else "unknown", "text_right")
         else:
-            page.number(row, column, amount, "engine")
+            cells[column] = page.number(row, column, amount, "engine")
+    return cells
 
 
 _FIRST_OPTION = 4

@@ -1,11 +1,11 @@
-"""The sheet Summary: the plan's options with the figures people ask for first."""
+"""The sheet Summary below its figures: the plan's options, what the checks say, and links to the sheets."""
 
 from collections.abc import Mapping
 
-from clusterwright.outputs.kinds import outputs_of
+from clusterwright.outputs.workbook.inputs.front import FIGURES, OPTIONS, below_inputs, below_options
 from clusterwright.outputs.workbook.months.cash import CashSheet, has_all
 from clusterwright.outputs.workbook.results.units import unit_column
-from clusterwright.outputs.workbook.writing.formula import Figure
+from clusterwright.outputs.workbook.writing.formula import Figure, when
 from clusterwright.outputs.workbook.writing.page import Page
 from clusterwright.outputs.workbook.writing.shared import Workbook, option_of
 from clusterwright.plan.record import Option
@@ -26,20 +26,13 @@ _SHEETS = {
     "Inputs": "every value that may be changed, by name",
     "Assumptions": "every value and price with range, reason, source and date",
     "Bill": "every line of every option",
-    "Cash ...": "an option's cash by month and category",
-    "Cash by option": "all options' cash by month; the two sheets after it hold savings and cash after tax by month",
-    "Books by month": "each purchase written off by class, and what the books show for what leaves",
     "Depreciation": "the shares of every method; may be changed",
-    "Financing by month": "the schedules of loan and lease",
     "Contracts": "discounts, terms, commitments, volumes and tiers; may be changed",
-    "Contracts by month": "what contracts pay in advance, by the month and at the end, charges and support",
-    "Mixes": "what is owned, and what is rented for the rest, by month",
-    "Stages": "growth and refresh: what is bought, stands and leaves in each month",
     "Not counted": "what the dollars leave out",
     "Checks": "identities of the books, each 0.00",
 }
-_FIRST = 4
-_FIRST_NUMBER, _FIRST_MONEY, _SHARE = 3, 4, 10
+_FIRST = OPTIONS + 1
+_GPUS, _FIRST_NUMBER, _FIRST_MONEY, _SHARE = 2, 3, 4, 10
 _HOURS_A_DAY = 24.0
 
 
@@ -58,11 +51,11 @@ def write_summary(
         units: cells of the sheet Unit costs, by key and name.
     """
     page, plan = work.page("Summary"), work.plan
-    unit, kind = plan.workload.unit, outputs_of(plan)
+    unit = plan.workload.unit
     columns = (
         "where",
         "cluster",
-        kind.arrangement_title,
+        "GPUs",
         "calendar days",
         f"{unit.asked}, USD",
         f"share of {unit.each}, USD",
@@ -72,59 +65,63 @@ def write_summary(
         "USD per GPU-hour",
         "priced from documents",
     )
-    page.widths(16, 34, 42, rest=16, columns=len(columns))
-    page.sheet.freeze_panes(_FIRST, 1)
+    page.widths(30, 32, rest=14, columns=len(columns))
     page.text(0, 0, plan.name, "title")
-    page.text(1, 0, f"Prices as of {plan.as_of}. All values are live; inputs are on the sheet Inputs.", "note")
-    page.head(_FIRST - 1, columns, texts=_FIRST_NUMBER)
+    page.head(OPTIONS, columns, texts=_GPUS)
     found: dict[str, dict[str, Figure]] = {}
     keys = {option.target: cost.key for cost in work.found.costs if (option := option_of(plan, cost))}
     for row, option in enumerate(plan.options, start=_FIRST):
-        arrangement = kind.arrangement(option)
         page.text(
             row, 0, NAME_OF_TARGET[option.target] + (" *" if plan.planned(plan.recommended_key) is option else "")
         )
-        page.text(row, 1, f"{option.cluster.nodes} x {option.cluster.instance}, {option.cluster.gpus} GPUs")
-        page.heighten(row, {2: arrangement})
-        page.text(row, 2, arrangement, "wrapped")
+        page.text(row, 1, f"{option.cluster.nodes:,} × {option.cluster.instance}")
+        page.number(row, _GPUS, option.cluster.gpus, "count")
         if option.target not in sheets:
-            page.number(row, _FIRST_NUMBER, option.performance.calendar_days, "number")
+            page.number(row, _FIRST_NUMBER, option.performance.calendar_days, "days")
             for column in range(_FIRST_MONEY, _SHARE):
                 page.text(row, column, "unknown", "text_right")
             continue
-        page.put(row, _FIRST_NUMBER, sheets[option.target].days, "number")
+        page.put(row, _FIRST_NUMBER, sheets[option.target].days, "days")
         cash, key = sheets[option.target], keys.get(option.target, "")
         if has_all(option) or key not in options or key not in units:
             money = (cash.run_figure(), cash.sum_figure("total"), cash.sum_figure("present value"))
         else:
             money = (units[key][unit_column(unit)], options[key]["horizon"], options[key]["npv"])
         found[option.target] = _figures(page, row, option, cash, money)
-    below = _below(work)
     if plan.recommended_key:
-        answer = (
-            f"The answer for {unit.asked} (* where it stands above): {term_text(plan.recommended_key)}; see Ranking"
-        )
-        page.text(below, 0, answer, "note")
-    page.text(below + 3, 0, "Sheets", "bold")
+        answer = f"* the answer for {unit.asked}: {term_text(plan.recommended_key)}; see Ranking"
+        page.text(below_options(work), 0, answer, "note")
+    below = below_inputs(work)
+    page.text(below, 0, "Sheets", "bold")
     tokens = ", a million tokens" if plan.workload.unit_tokens else ""
     flop = ", a PFLOP-hour" if plan.workload.unit_flop else ""
-    there = [(name, shown) for name, shown in _SHEETS.items() if name in work.pages or name.endswith("...")]
-    for row, (name, shown) in enumerate(there, start=below + 4):
-        page.text(row, 0, name)
+    there = [(name, shown) for name, shown in _SHEETS.items() if name in work.pages]
+    for row, (name, shown) in enumerate(there, start=below + 1):
+        page.link(row, 0, name, "A1", name)
         page.text(row, 1, shown.format(each=unit.each, tokens=tokens, flop=flop))
+    months = "Sheets by month are hidden after Checks: right-click any tab and choose Unhide (LibreOffice: Show Sheet)."
+    page.text(below + 1 + len(there), 0, months, "note")
     return found
 
 
-def write_result(work: Workbook, checked: Figure) -> None:
-    """Write the cell that says whether the books reconcile."""
-    page, row = work.page("Summary"), _below(work) + 1
+def write_result(work: Workbook, checked: Figure, changed: Figure, words: str) -> None:
+    """Write whether the books reconcile, and whether the bands are still those of the inputs.
+
+    Args:
+        work: the workbook.
+        checked: the cell that says whether all checks hold.
+        changed: the cell with the number of inputs that are other than written.
+        words: what is said where there are some.
+    """
+    page, row = work.page("Summary"), below_options(work) + 1
     page.text(row, 0, "Checks")
     page.put(row, 1, checked, "left")
-
-
-def _below(work: Workbook) -> int:
-    """Return the row below the options."""
-    return len(work.plan.options) + _FIRST + 1
+    told = when(
+        changed.equals(0.0),
+        "Bands: every assumption at its low end, and at its high end. They and the answer are the engine's.",
+        f"{words}: bands, answer and share of draws are those of the plan as it was written",
+    )
+    page.put(FIGURES + 5, 0, told, "note")
 
 
 def _figures(
@@ -132,7 +129,7 @@ def _figures(
 ) -> dict[str, Figure]:
     """Write an option's money: of a unit of work, of the horizon, and its present value; return the cells by name."""
     in_cash = option.money.run_share_usd is None
-    run = page.put(row, _FIRST_MONEY if in_cash else _FIRST_MONEY + 1, money[0])
+    run = page.put(row, _FIRST_MONEY if in_cash else _FIRST_MONEY + 1, money[0], "millions")
     page.text(row, _FIRST_MONEY + 1 if in_cash else _FIRST_MONEY, NONE, "text_right")
     figures: tuple[Figure, ...] = (
         money[1],
@@ -140,7 +137,11 @@ def _figures(
         cash.capex_figure(),
         (run / (cash.gpus * cash.days * _HOURS_A_DAY)).or_else("unknown"),
     )
-    cells = [page.put(row, column, usd) for column, usd in enumerate(figures, start=_FIRST_MONEY + 2)]
+    styles = ("millions", "millions", "millions", "usd")
+    cells = [
+        page.put(row, _FIRST_MONEY + 2 + place, usd, style)
+        for place, (usd, style) in enumerate(zip(figures, styles, strict=True))
+    ]
     if option.money.priced_share is not None:
         page.number(row, _SHARE, option.money.priced_share, "share")
     return dict(zip(("run", "horizon", "npv", "bought", "per hour"), (run, *cells), strict=True))

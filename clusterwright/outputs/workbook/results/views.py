@@ -1,6 +1,6 @@
 """The sheets with charts: Breakeven (cash so far), Uncertainty (drawn numbers, tornado) and Heat map (live)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clusterwright.finance.sensitivities import HEAT_FACTORS
@@ -17,12 +17,17 @@ _FIRST = 4
 _PALE = {"min_color": "#F4B6A6", "mid_color": "#FFFFFF", "max_color": "#A9D3B5", "mid_type": "num", "mid_value": 0}
 _LINES = ("#1F4E79", "#C55A11", "#548235", "#7F6000", "#7030A0", "#767171")
 _MOST_SWINGS = 12
+#: What the chart of cash covers at the usual heights of rows and widths of columns.
+_CHART_ROWS, _CHART_COLUMNS = 22, 5
 
 
 def write_breakeven(
     work: Workbook, sheets: Mapping[str, CashSheet], returns: Mapping[str, Mapping[str, Figure]]
-) -> None:
-    """Write cash paid so far by month for the plan's options, its chart, and where owning becomes cheaper."""
+) -> tuple[int, int]:
+    """Write cash paid so far by month for the plan's options, its chart, and where owning becomes cheaper.
+
+    Returns row and column of the cell that says what the chart's axis is in.
+    """
     page = work.page("Breakeven")
     page.title(
         "Breakeven: cash paid so far, resale left out, USD", "Owning has paid off where its line crosses a rented one."
@@ -41,8 +46,13 @@ def write_breakeven(
         page.text(row, side, label_of(key))
         page.put(row, side + 1, figures["breakeven_months"], "month")
         page.put(row, side + 2, figures["utilisation"], "share_1")
+    at = (_FIRST + len(returns) + 2, side)
     if sheets:
-        _line_chart(work, page, sheets, (_FIRST + len(returns) + 2, side))
+        page.label(at[0] + 1, at[1], "million USD")  # below the chart, which takes its axis' name from there
+        page.sheet.insert_chart(*at, cash_chart(work, list(sheets), (at[0] + 1, at[1]), size=(760, 420)))
+        page.sheet.fit_to_pages(1, 1)
+        page.sheet.print_area(0, 0, max(_FIRST + work.rows, at[0] + _CHART_ROWS), side + _CHART_COLUMNS)
+    return at[0] + 1, at[1]
 
 
 def _name(target: str) -> str:
@@ -50,10 +60,18 @@ def _name(target: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _line_chart(work: Workbook, page: Page, sheets: Mapping[str, CashSheet], place: tuple[int, int]) -> None:
-    chart = work.book.add_chart({"type": "scatter", "subtype": "straight"})
+def cash_chart(work: Workbook, targets: Sequence[str], unit: tuple[int, int], *, size: tuple[int, int]) -> Any:  # noqa: ANN401 - XlsxWriter is untyped
+    """Return the chart of the sheet Breakeven: cash paid so far by month.
+
+    Args:
+        work: the workbook.
+        targets: a column each of that sheet, in its order.
+        unit: row and column of the cell of that sheet that says what the axis is in.
+        size: width and height in pixels.
+    """
+    page, chart = work.page("Breakeven"), work.book.add_chart({"type": "scatter", "subtype": "straight"})
     last = _FIRST + work.rows - 1
-    for column, target in enumerate(sheets, start=1):
+    for column, target in enumerate(targets, start=1):
         chart.add_series(
             {
                 "name": [page.name, _FIRST - 1, column],
@@ -62,15 +80,13 @@ def _line_chart(work: Workbook, page: Page, sheets: Mapping[str, CashSheet], pla
                 "line": {"color": _LINES[(column - 1) % len(_LINES)], "width": 2.25 if target == "onprem" else 1.5},
             }
         )
-    chart.set_title({"name": "Cash paid so far", "name_font": {"size": 12}})
+    chart.set_title({"name": "Cash paid so far, resale left out", "name_font": {"size": 12}})
     chart.set_x_axis({"name": "month", "min": 0, "max": work.rows - 1, "major_gridlines": {"visible": False}})
-    page.label(place[0] + 1, place[1], "million USD")  # below the chart, which takes its axis' name from there
-    told: Any = [page.name, place[0] + 1, place[1]] if page.told else "million USD"
+    told: Any = [page.name, *unit] if page.told else "million USD"
     chart.set_y_axis({"name": told, "num_format": "#,##0.0,,", "min": 0})
     chart.set_legend({"position": "bottom"})
-    chart.set_size({"width": 760, "height": 420})
-    page.sheet.insert_chart(*place, chart)
-    page.sheet.fit_to_pages(1, 1)
+    chart.set_size({"width": size[0], "height": size[1]})
+    return chart
 
 
 def write_uncertainty(work: Workbook) -> None:

@@ -12,7 +12,7 @@ from clusterwright.outputs.workbook.writing.formula import Figure, Value, figure
 
 _USD = "USD"
 #: Formats of money.
-_MONEY = ("usd", "unit_usd", "total", "engine")
+_MONEY = ("usd", "unit_usd", "total", "engine", "millions", "headline")
 #: Formats of cells that may be changed.
 _INPUTS = ("input", "input_text", "share_input", "factor_input")
 _LINE = 15.0  # points: height of a row of text
@@ -68,6 +68,11 @@ class Page:
         """Write a text; it never becomes a formula."""
         self._input(row, column, text, style)
         self.sheet.write_string(row, column, text, self.formats[style] if style else None)
+
+    def link(self, row: int, column: int, sheet: str, cell: str, text: str) -> None:
+        """Write a text that leads to a cell of another sheet of this workbook."""
+        quoted = sheet.replace("'", "''")
+        self.sheet.write_url(row, column, f"internal:'{quoted}'!{cell}", self.formats["link"], text)
 
     def head(self, row: int, titles: Sequence[str], *, texts: int = 1, column: int = 0) -> None:
         """Write titles of columns, the first few of them over texts, the others over numbers."""
