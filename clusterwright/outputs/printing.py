@@ -13,8 +13,9 @@ from pathlib import Path
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import ClusterwrightError
 from clusterwright.facility.cabling.layout import lay_out
+from clusterwright.outputs.drawing.title_block import TitleBlock
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.onprem.drawings.racks import FOLDER, INDEX, racks_svg
+from clusterwright.outputs.onprem.drawings.racks import FOLDER, INDEX, SCALE, racks_svg
 from clusterwright.plan.record import Option, Plan
 
 FILE = "drawings.pdf"
@@ -59,11 +60,14 @@ def drawing_pages(plan: Plan, option: Option, catalogue: Catalogue, files: Mappi
     pages = [files[name].content.decode() for name in others if name != INDEX]
     inventory = replace(design.inventory, host_prefix=plan.cluster.host_prefix)
     standing = lay_out(inventory, site=design.site, rules=design.rules, catalogue=catalogue)
+    made_on = dt.date.fromisoformat(plan.as_of)
+    sheets = TitleBlock(project=plan.name, drawing="racks", made_on=made_on, scale=SCALE)
     for start in range(0, len(standing), RACKS_PER_PAGE):
         some = standing[start : start + RACKS_PER_PAGE]
         one = f"rack {some[0].name}"
         title = f"{plan.name}: {one if len(some) == 1 else f'racks {some[0].name} to {some[-1].name}'}"
-        pages.append(racks_svg(some, title=title, unknown_items=design.bill.unknown_power_items))
+        block = sheets.on(start // RACKS_PER_PAGE + 1, -(-len(standing) // RACKS_PER_PAGE))
+        pages.append(racks_svg(some, title=title, unknown_items=design.bill.unknown_power_items, block=block))
     return pages
 
 

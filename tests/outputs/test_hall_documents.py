@@ -227,3 +227,96 @@ def test_the_check_list_says_what_nobody_has_told() -> None:
     assert found["liquid where the system needs it"].found == "no heat into liquid"
     rated = _checks(_design(1, site=Site(plant=Plant(ups_va=100e3))))
     assert rated["rating of the UPS"].limit == "100.0 kVA"
+
+
+def _words(content: bytes) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(content).iter(f"{SVG}text")]  # noqa: S314 - our own file
+
+
+@pytest.mark.parametrize("nodes", [7, 512])
+def test_every_drawing_has_a_title_block(nodes: int) -> None:
+    """Project, revision, date, scale and sheet are on each drawing; the sheets of the racks count on."""
+    drawings = {name: file.content for name, file in _documents(_design(nodes, site=Site())).items() if ".svg" in name}
+    assert {"racks.svg", "fabric.svg", "floor_plan.svg"} <= drawings.keys()
+    for name, content in drawings.items():
+        words = _words(content)
+        block = dict(zip(words[-10::2], words[-9::2], strict=True))
+        assert list(block) == ["project and drawing", "revision", "date", "scale", "sheet"], name
+        assert block["project and drawing"].startswith("trial: ")
+        assert re.fullmatch(r"[0-9a-f]{8}", block["revision"])
+        assert block["date"] == "2026-11-20"
+    racks = [_words(content)[-1] for name, content in drawings.items() if name.startswith("racks")]
+    assert racks == [f"{number} of {len(racks)}" for number in range(1, len(racks) + 1)]
+
+
+def test_the_revision_follows_what_is_drawn() -> None:
+    """Another hall gives another revision of the floor plan and the same one of the networks."""
+    one, other = (_documents(_design(7, site=Site(hall=Hall(height_m=height)))) for height in (3.0, 4.0))
+    revisions = {
+        name: [_words(files[name].content)[-7] for files in (one, other)] for name in ("floor_plan.svg", "fabric.svg")
+    }
+    assert len(set(revisions["floor_plan.svg"])) == 2
+    assert len(set(revisions["fabric.svg"])) == 1
+
+
+def test_racks_are_drawn_from_behind_with_their_feeds() -> None:
+    """Each rack has a rear view with its PDUs, and panels close exactly the units that no device takes."""
+    design = _design(7, site=Site())
+    root = ET.fromstring(_documents(design)["racks.svg"].content)  # noqa: S314 - our own file
+    tips = [element.text or "" for element in root.iter(f"{SVG}title")]
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=load())
+    for rack in standing:
+        strips = [tip for tip in tips if re.fullmatch(rf"PDU \d+ of rack {rack.name}", tip)]
+        assert len(strips) == rack.pdus
+    blanks = [re.fullmatch(r"blanking panels U(\d+)(?:–U(\d+))?", tip) for tip in tips]
+    closed = sum(int(found[2] or found[1]) - int(found[1]) + 1 for found in blanks if found)
+    assert closed == sum(rack.height_u - rack.used_u for rack in standing)
+
+
+def test_power_shelves_of_a_rack_stand_in_their_units() -> None:
+    """A rack that is delivered whole has no PDUs at its sides: its eight shelves feed a busbar."""
+    site = Site(rack_power_w=160e3)
+    files = _documents(_design(2, site=site, system="gb200-nvl72"))
+    root = ET.fromstring(files["racks.svg"].content)  # noqa: S314 - our own file
+    tips = [element.text or "" for element in root.iter(f"{SVG}title")]
+    assert sum(bool(re.fullmatch(r"power shelf \d of rack A\d+", tip)) for tip in tips) == 16
+    whole = {tip.split()[-1] for tip in tips if tip.startswith("power shelf")}
+    assert not [tip for tip in tips if tip.startswith("PDU") and tip.split()[-1] in whole]
+
+
+@pytest.mark.parametrize("rules", [None, DesignRules(fabric=FabricChoice(kind=ROCE))])
+def test_the_networks_are_drawn_with_rates_and_parts(rules: DesignRules | None) -> None:
+    """Every link of the cable list is in a line of the picture, and each network has its switches and rate."""
+    design = _design(40, site=Site(), rules=rules)
+    files = _documents(design)
+    words = _words(files["fabric.svg"].content)
+    lines = [re.fullmatch(r"(\S+) ([^:]+): ([\d,]+) × .*", text) for text in words]
+    counted = sum(int(found[3].replace(",", "")) for found in lines if found)
+    assert counted == sum(design.cables.values())
+    assert {found[1] for found in lines if found} == {"compute", "storage", "in-band", "out-of-band"}
+    inventory = design.inventory
+    for text in (f"{inventory.storage_fabric.leaf} leaf", f"{inventory.oob_switches} access", "1 Gb/s", "400 Gb/s"):
+        assert text in words
+
+
+def test_the_floor_plan_says_what_the_site_decides() -> None:
+    """Doors, feeds, cooling, clearance and trays are said as far as they are given, and else to be the site's."""
+    bare, given = (
+        " ".join(_words(_documents(_design(7, site=site))["floor_plan.svg"].content))
+        for site in (Site(), Site(cooling="rear-door", hall=Hall(door_height_m=2.5, door_width_m=1.1, height_m=4.0)))
+    )
+    assert "Doors on the way in: by the site" in bare
+    assert "Cooling: method by the site" in bare
+    assert "Doors on the way in: height 2.5 m, width 1.1 m" in given
+    assert "Cooling: rear-door" in given
+    assert "Height of the room: 4 m" in given
+    for words in ("Feeds: 415 V AC, breakers of 60 A", "cold aisle 1.8 m", "2.7 m above the floor", "3 feeds"):
+        assert words in bare
+
+
+def test_the_order_of_work_names_documents_of_the_folder() -> None:
+    """Each document of a step is one that the folder's table has too."""
+    table, _, order = _documents(_design(7, site=Site()))["README.md"].content.decode().partition("## Order of work")
+    named = re.findall(r"`([^`]+)`", order.partition("## What was decided")[0])
+    assert len(named) > 10
+    assert [name for name in named if name not in table and not name.startswith("--")] == []

@@ -16,9 +16,11 @@ from clusterwright.facility.checklist.page import checks
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric.counts import FULL_UNITS, Fabric
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+from clusterwright.facility.hall.power_chain import heat_of
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.server_roles import server_roles
+from clusterwright.outputs.drawing.title_block import TitleBlock
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kinds import COMMON, outputs_of
 from clusterwright.outputs.markdown import cell
@@ -29,10 +31,14 @@ from clusterwright.outputs.onprem.bill.tables import PartPrice, Prices, bill_csv
 from clusterwright.outputs.onprem.bill.workbook import bill_xlsx, procurement, spares_in_words
 from clusterwright.outputs.onprem.cutsheet import MOST_IN_WORKBOOK, cables_csv, cables_xlsx, in_order, labels_csv
 from clusterwright.outputs.onprem.drawings.fabric import fabric_svg, tiers_text
+from clusterwright.outputs.onprem.drawings.floor_plan import SCALE as FLOOR_SCALE
 from clusterwright.outputs.onprem.drawings.floor_plan import floor_plans
+from clusterwright.outputs.onprem.drawings.links import links_of
 from clusterwright.outputs.onprem.drawings.racks import MOST_IN_FILE, rack_pages
+from clusterwright.outputs.onprem.drawings.racks import SCALE as RACK_SCALE
 from clusterwright.outputs.onprem.netbox.site import SITE, netbox_files
 from clusterwright.outputs.onprem.network_tables import fabric_csv, racks_csv
+from clusterwright.outputs.onprem.order_of_work import ORDER_OF_WORK
 from clusterwright.outputs.onprem.power.sheet import power_and_cooling
 from clusterwright.outputs.onprem.runbook import runbook
 from clusterwright.outputs.onprem.storage_page import storage_page
@@ -141,6 +147,18 @@ def _documents(
 ) -> dict[str, File]:
     standing, cables = drawn
     known, besides = prices or {}, quoted_lines(design, standing)
+    rates = _link_rates(design.inventory)
+    names = {key: part.name for key, part in catalogue.parts.items()}
+    heat = heat_of(
+        compute_w=design.power.compute_w,
+        it_w=design.power.it_w,
+        system=catalogue.systems[design.inventory.system],
+        site=design.site,
+    )
+    sheets = {
+        drawing: TitleBlock(project=title, drawing=drawing, made_on=made_on, scale=scale)
+        for drawing, scale in (("racks", RACK_SCALE), ("networks", "not to scale"), ("floor plan", FLOOR_SCALE))
+    }
     return {
         "README.md": text(_readme(design, standing, cables, title=title, scheduler=scheduler, job_row=job_row)),
         "bill_of_materials.csv": text(bill_csv(design.bill, known, besides)),
@@ -150,17 +168,32 @@ def _documents(
         **{
             name: text(page)
             for name, page in rack_pages(
-                standing, title=f"{title}: racks", unknown_items=design.bill.unknown_power_items
+                standing,
+                title=f"{title}: racks",
+                unknown_items=design.bill.unknown_power_items,
+                block=sheets["racks"],
             ).items()
         },
         "fabric.csv": text(fabric_csv(design)),
-        "fabric.svg": text(fabric_svg(design.inventory, title=f"{title}: compute fabric")),
+        "fabric.svg": text(
+            fabric_svg(
+                design.inventory,
+                title=f"{title}: compute fabric",
+                links=links_of(cables, names, rates),
+                block=sheets["networks"],
+            )
+        ),
         **_fabric_graphs(design),
         **_cable_files(cables, made_on),
         **_uplinks(design, cables),
         **_address_files(design, cables),
         **{f"netbox/{name}": file for name, file in _netbox(design, standing, cables, catalogue).items()},
-        **{name: text(plan) for name, plan in floor_plans(standing, design.site, title=f"{title}: floor plan").items()},
+        **{
+            name: text(plan)
+            for name, plan in floor_plans(
+                standing, design.site, title=f"{title}: floor plan", heat=heat, block=sheets["floor plan"]
+            ).items()
+        },
         "checklist.md": text(checklist(checks(design, standing, cables, catalogue), title=title)),
         "procurement.md": text(procurement(design, catalogue, title=title)),
         "power_and_cooling.md": text(power_and_cooling(design, standing, catalogue, title=title)),
@@ -216,14 +249,17 @@ def _address_files(design: OnPremDesign, cables: Sequence[Cable]) -> dict[str, F
 def _netbox(
     design: OnPremDesign, standing: Sequence[Rack], cables: Sequence[Cable], catalogue: Catalogue
 ) -> dict[str, File]:
-    inventory = design.inventory
-    rates = {
+    return netbox_files(standing, cables, catalogue, _link_rates(design.inventory), design.site.feed)
+
+
+def _link_rates(inventory: Inventory) -> dict[str, int]:
+    """Return the rate of a port of each network, in Gb/s."""
+    return {
         "compute": round(inventory.compute_port_bytes_per_s * 8 / 1e9),
         "storage": round(media()[inventory.storage_family][0].port_bytes_per_s_one_way * 8 / 1e9),
         "in-band": 100,
         "out-of-band": 1,
     }
-    return netbox_files(standing, cables, catalogue, rates, design.site.feed)
 
 
 def _readme(
@@ -250,10 +286,10 @@ def _readme(
             "`clusterwright build … --quotes FILE` reads them |"
         ),
         (
-            f"| `racks.svg`{', `racks/`' if len(standing) > MOST_IN_FILE else ''}, `racks.csv` | elevations, and what "
-            "stands in which rack unit |"
+            f"| `racks.svg`{', `racks/`' if len(standing) > MOST_IN_FILE else ''}, `racks.csv` | elevations, front and "
+            "rear, and what stands in which rack unit |"
         ),
-        "| `fabric.svg`, `fabric.csv` | the networks, switches and ports per tier |",
+        "| `fabric.svg`, `fabric.csv` | the networks with rates and optics, switches and ports per tier |",
         "| `fabric.dot` | the compute fabric for Graphviz |",
         *_graph_rows(inventory),
         (
@@ -269,7 +305,7 @@ def _readme(
         "| `ip-networks.csv`, `ip-plan.csv` | networks with VLAN, prefix and gateway; the address of every interface |",
         "| `dhcp-hosts.csv` | machines that ask for an address; fill in the MACs when they are delivered |",
         "| `netbox/` | device types, racks, devices, interfaces, cables for NetBox; import in order of the numbers |",
-        "| `floor_plan.svg` | rows, hot and cold aisles, every rack by kind with its power |",
+        "| `floor_plan.svg` | rows, aisles and trays, every rack by kind with power and feeds, the room's notes |",
         "| `checklist.md` | the check-list of the data centre: pass, fail or unknown with number and limit |",
         "| `procurement.md` | spares, and how long each kind of part takes to come |",
         "| `power_and_cooling.md` | load per rack, failures of feeds, breakers, UPS, energy, caps, heat and floor |",
@@ -279,6 +315,8 @@ def _readme(
         "| `software.md` | driver, CUDA, fabric software and scheduler: one set of versions for every node |",
         _SCHEDULERS[scheduler].format(jobs=job_row),
         "| `provisioning/` | from bare metal to the first job: machines, images, firmware, switches, time, figures |",
+        "",
+        *ORDER_OF_WORK,
         "",
         "## What was decided",
         "",

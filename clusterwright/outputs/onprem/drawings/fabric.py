@@ -1,10 +1,17 @@
-"""The compute fabric as a picture: scalable units, leaves, spines and core, with the cables between them."""
+"""The networks as a picture: units, leaves, spines and core of the compute fabric with their cables, and the others."""
 
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.inventory import Inventory
 from clusterwright.outputs.drawing import marks as drawing
+from clusterwright.outputs.drawing.title_block import TitleBlock, sheet_svg
+from clusterwright.outputs.onprem.drawings.links import Links
+from clusterwright.outputs.onprem.drawings.networks import networks_height, networks_marks
 
 _MARGIN = 30.0
+#: Room for the five boxes of the in-band network, and for the parts of a link in a line.
+_LEAST_WIDTH = 1500.0
+#: Links of a legend that are written; the cable list has all.
+_LEGEND_LINE = 16.0
 _UNIT_WIDTH = 250.0
 _UNIT_GAP = 24.0
 _MOST_UNITS = 6
@@ -13,16 +20,18 @@ _SWITCH = 46.0
 _SWITCH_HEIGHT = 22.0
 
 
-def fabric_svg(inventory: Inventory, *, title: str) -> str:
+def fabric_svg(inventory: Inventory, *, title: str, links: Links | None = None, block: TitleBlock | None = None) -> str:
     """Return the picture. Of many units the first ones and the last are drawn; cable counts are of what is drawn.
 
     Args:
-        inventory: whose networks are drawn; storage and Ethernet as a line of text each.
+        inventory: whose networks are drawn.
         title: heading.
+        links: rates and media of links, for what is written beside them; left out without them.
+        block: title block; none is drawn without one.
     """
     fabric = inventory.fabric
     blocks = _shown(fabric)
-    width = max(900.0, _MARGIN * 2 + len(blocks) * (_UNIT_WIDTH + _UNIT_GAP) - _UNIT_GAP)
+    width = max(_LEAST_WIDTH, _MARGIN * 2 + len(blocks) * (_UNIT_WIDTH + _UNIT_GAP) - _UNIT_GAP)
     marks = [
         drawing.text(_MARGIN, 36, title, size=20, weight="bold"),
         drawing.text(_MARGIN, 56, _summary(inventory), size=12),
@@ -34,7 +43,7 @@ def fabric_svg(inventory: Inventory, *, title: str) -> str:
         marks += _switches(fabric.core, "core", core_y, width)
         words = f"{fabric.spine_core_cables:,} cables spine–core"
         marks.append(drawing.line(width / 2, core_y + 42, width / 2, spine_y - 4, width=3, title=words))
-        words += f", {fabric.uplinks_per_spine} per spine"
+        words += f", {fabric.uplinks_per_spine} per spine{_rate(links)}"
         marks.append(drawing.text(width / 2 + 10, core_y + 66, words, size=12))
     if fabric.spine:
         marks += _switches(fabric.spine, "spine", spine_y, width)
@@ -47,15 +56,29 @@ def fabric_svg(inventory: Inventory, *, title: str) -> str:
             skipped = len(fabric.unit_nodes()) - (len(blocks) - 1)
             marks.append(drawing.text(x + _UNIT_WIDTH / 2, leaf_y + 100, f"{skipped} more", size=13, anchor="middle"))
             continue
-        marks += _unit(inventory, unit, x, leaf_y)
+        marks += _unit(inventory, unit, x, leaf_y, _rate(links))
         if fabric.spine:
-            marks += _uplinks(fabric, x, leaf_y, spine_y, width)
+            marks += _uplinks(fabric, x, (leaf_y, spine_y), width, _rate(links))
     foot = leaf_y + 216
-    for words in _other_networks(inventory):
-        marks.append(drawing.text(_MARGIN, foot, words, size=12))
-        foot += 18
-    height = foot + 14
-    return drawing.page(width, height, title=title, description=_summary(inventory), marks=marks)
+    marks += networks_marks(inventory, links, _other_networks(inventory), _MARGIN, foot)
+    foot += networks_height()
+    if links is not None:
+        marks += _legend(links, foot)
+        foot += (len(links.media) + 1) * _LEGEND_LINE
+    return sheet_svg(width, foot + 14, title=title, description=_summary(inventory), marks=marks, block=block)
+
+
+def _legend(links: Links, y: float) -> list[str]:
+    """Return the links of every tier with cable and transceivers; counts are of all planes."""
+    marks = [drawing.text(_MARGIN, y, "Links, cables and transceivers", size=12, weight="bold")]
+    for row, medium in enumerate(links.media, start=1):
+        words = f"{medium.network} {medium.text}"
+        marks.append(drawing.text(_MARGIN, y + row * _LEGEND_LINE, words, size=11))
+    return marks
+
+
+def _rate(links: Links | None) -> str:
+    return "" if links is None else f", {links.gbit_per_s['compute']} Gb/s"
 
 
 def tiers_text(fabric: Fabric) -> str:
@@ -100,7 +123,9 @@ def _switches(count: int, level: str, y: float, width: float) -> list[str]:
     return marks
 
 
-def _uplinks(fabric: Fabric, x: float, leaf_y: float, spine_y: float, width: float) -> list[str]:
+def _uplinks(fabric: Fabric, x: float, rows_y: tuple[float, float], width: float, rate: str) -> list[str]:
+    """Return the trunks of a unit; `rows_y` are the tops of leaves and spines."""
+    leaf_y, spine_y = rows_y
     cables = fabric.leaf_per_unit * fabric.uplinks_per_leaf
     trunk = fabric.uplinks_per_leaf // fabric.spine_per_group
     spines = min(fabric.spine, _MOST_SWITCHES) * (_SWITCH + 6)
@@ -112,12 +137,13 @@ def _uplinks(fabric: Fabric, x: float, leaf_y: float, spine_y: float, width: flo
     marks = [drawing.line(start, leaf_y, end, spine_y + 44, width=3, title=f"{words}: {each}")]
     # The words stand on the side that the line leans away from.
     side, anchor = (start - 12, "end") if end > start else (start + 12, "start")
+    marks.append(drawing.text(side, leaf_y - 38, rate.removeprefix(", "), size=10, anchor=anchor))
     marks.append(drawing.text(side, leaf_y - 24, words, size=12, weight="bold", anchor=anchor))
     marks.append(drawing.text(side, leaf_y - 10, f"{trunk} per leaf and spine", size=10, anchor=anchor))
     return marks
 
 
-def _unit(inventory: Inventory, unit: int, x: float, y: float) -> list[str]:
+def _unit(inventory: Inventory, unit: int, x: float, y: float, rate: str) -> list[str]:
     fabric = inventory.fabric
     single = fabric.levels == 1
     members = fabric.unit_nodes()
@@ -137,8 +163,8 @@ def _unit(inventory: Inventory, unit: int, x: float, y: float) -> list[str]:
         marks.append(drawing.text(left + (slot - 4) / 2, y + 43, f"r{name}", size=10, anchor="middle"))
         marks.append(drawing.line(left + (slot - 4) / 2, y + 50, x + _UNIT_WIDTH / 2, y + 100, width=1.2))
     middle = x + _UNIT_WIDTH / 2
-    cables = f"{len(nodes) * fabric.ports_per_node:,} node cables"
-    marks.append(drawing.box(x + 62, y + 66, _UNIT_WIDTH - 124, 18, fill="#f5f7fa", stroke="none"))
+    cables = f"{len(nodes) * fabric.ports_per_node:,} node cables{rate}"
+    marks.append(drawing.box(x + 24, y + 66, _UNIT_WIDTH - 48, 18, fill="#f5f7fa", stroke="none"))
     marks.append(drawing.text(middle, y + 79, cables, size=12, anchor="middle", weight="bold"))
     marks.append(drawing.box(x + 12, y + 100, _UNIT_WIDTH - 24, 44, fill=drawing.FILLS["compute"], round_by=3))
     names = f"{hosts[nodes[0]]} – {hosts[nodes[-1]]}" if len(nodes) > 1 else (hosts[nodes[0]] if nodes else "no node")
