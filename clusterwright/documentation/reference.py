@@ -1,4 +1,4 @@
-"""Every generated page of `docs/reference`, by its name."""
+"""Every generated page and picture of `docs/reference`, by its name."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from clusterwright.documentation.blueprint_keys import blueprint_page
 from clusterwright.documentation.catalogue import catalog_page
 from clusterwright.documentation.command_help import commands_page
+from clusterwright.documentation.costed_examples import examples_page, pictures
 from clusterwright.documentation.environment import environment_page
 from clusterwright.documentation.explained_numbers import numbers_page
 from clusterwright.documentation.http_interface import http_page
@@ -21,11 +22,13 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "codes.md": codes_page,
     "commands.md": commands_page,
     "environment.md": environment_page,
+    "examples.md": examples_page,
     "feeds.md": feeds_page,
     "files.md": files_page,
     "http.md": http_page,
     "json.md": json_page,
     "numbers.md": numbers_page,
+    **pictures(),
 }
 
 
@@ -40,6 +43,7 @@ def write(folder: Path) -> tuple[str, ...]:
     for name, make in PAGES.items():
         path, text = folder / name, make()
         if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             changed.append(name)
     return tuple(changed)
