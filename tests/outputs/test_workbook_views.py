@@ -78,6 +78,7 @@ def test_commitments_of_the_heat_map_grow_where_the_work_takes_more(
 ) -> None:
     """A commitment whose hours are nearly all used takes more nodes at 1.25 times the work, as the engine finds."""
     sizes = ["targets.onprem.max_nodes=16", "targets.aws.max_nodes=36", "goals.finish_within=40 days"]
+    sizes += ["targets.onprem.fabric.purchase=full-units"]
     filled = "goals.memory_confidence=50 %"
     book, found = opened(["targets.onprem.system=dgx-b300", *sizes, filled], only_commitments)
     assert found.mapped_with == "aws/reserved_3y"

@@ -65,7 +65,8 @@ economics: {as_of: 2026-10-16}
 site: {power_price: 0.1 USD/kWh, pue: 1.25}
 """
 _BLUEPRINTS = {
-    SLURM: _TRAIN.replace("SCHEDULER", "slurm"),
+    # With leaves and spines; the others have the one switch that joins four nodes.
+    SLURM: _TRAIN.replace("SCHEDULER", "slurm, fabric: {purchase: full-units}"),
     KUBERNETES: _TRAIN.replace("SCHEDULER", "kubernetes"),
     SHARES: _TRAIN.replace("SCHEDULER", "slurm") + _TENANTS,
     SHARED: _TRAIN.replace("SCHEDULER", "kubernetes") + _TENANTS,
