@@ -9,7 +9,7 @@ from clusterwright.plan.owned.cost import growth_of
 from clusterwright.plan.record import Option, Plan, WorkUnit
 from clusterwright.plan.text.words import amount_text, on_target
 from clusterwright.tco.terms.records import Candidate, Economics
-from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, percent
+from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_HOUR, duration_text, percent
 
 #: Share of the horizon that a cluster works, where the blueprint gives neither runs nor utilisation.
 UTILISATION = 0.8
@@ -63,8 +63,9 @@ def too_many_runs(blueprint: Blueprint, option: Option, unit: WorkUnit) -> tuple
             id="TCO003",
             path=("economics", "runs"),
             message=(
-                f"{blueprint.economics.work_runs:,.6g} {unit.plural} of {performance.calendar_days:.1f} days each take "
-                f"{percent(option.money.busy_fraction)} of the horizon {on_target(option.target)}; {most:,} fit"
+                f"{blueprint.economics.work_runs:,.6g} {unit.plural} of {duration_text(performance.calendar_days)} "
+                f"each take {percent(option.money.busy_fraction)} of the horizon {on_target(option.target)}; "
+                f"{most:,} fit"
             ),
             help=(
                 f"write runs: {most} or less, shorten goals.finish_within so that a larger cluster is planned, "

@@ -9,7 +9,7 @@ from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import days_shown
 from clusterwright.plan.text.words import booking_text, term_text
 from clusterwright.tco.terms.records import Breakeven
-from clusterwright.units import percent
+from clusterwright.units import duration_text, percent
 
 UNKNOWN = "unknown"
 
@@ -54,7 +54,7 @@ def _run(plan: Plan, way: Alternative, money: MoneyFormat) -> Figure:
         title=f"One {plan.workload.unit.name}, cash",
         value=money.text(way.money.run_usd),
         band=_span(way.money.run_usd_low, way.money.run_usd_high, money) or paid or "no price in it is assumed",
-        of=", ".join((cluster_text(way), *days_shown(plan, f"{way.performance.calendar_days:.1f} days"))),
+        of=", ".join((cluster_text(way), *days_shown(plan, duration_text(way.performance.calendar_days)))),
     )
 
 

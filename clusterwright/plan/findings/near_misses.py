@@ -46,14 +46,10 @@ def near_miss_lines(plan: Plan) -> tuple[str, ...]:
     lines = []
     for name, option in ways or [(NAME_OF_TARGET[option.target], option) for option in plan.options]:
         said = [
-            f"{miss.nodes:,} miss by {_time_text(miss.late_days)} ({miss.calendar_days_high:.1f} days at "
+            f"{miss.nodes:,} miss by {units.duration_text(miss.late_days)} ({miss.calendar_days_high:.1f} days at "
             f"{units.percent(plan.goals.confidence)})"
             for miss in (() if option is None else option.performance.near_misses)
         ]
         if option is not None and said:
             lines.append(f"{name}: {option.cluster.nodes:,} nodes chosen, {' and '.join(said)}")
     return tuple(lines)
-
-
-def _time_text(days: float) -> str:
-    return f"{days * 24:.1f} h" if days < 1 else f"{days:.1f} days"

@@ -29,7 +29,7 @@ from clusterwright.sizing.training.optimizer.upkeep import upkeep_of
 from clusterwright.sizing.training.parallel_sizes import node_limit
 from clusterwright.sizing.training.preference import preferred
 from clusterwright.sizing.training.timing import Timed, time_all
-from clusterwright.units import BYTES, percent, text
+from clusterwright.units import BYTES, counted, percent, text
 
 _WORKLOAD = ("workload",)
 
@@ -47,7 +47,7 @@ def no_layout(job: TrainingJob, node: NodeType, *, limit: int) -> Finding:
         message=(
             f"no layout of {job.model.name} on up to {limit} x {node.id} divides "
             f"{job.model.layers} layers, {job.model.heads} heads and a batch of {job.global_batch_sequences} sequences "
-            f"over {node.gpus} GPUs per node"
+            f"over {counted(node.gpus, 'GPU')} per node"
             f"{given}{node.alone_text}"
         ),
         help=f"there are layouts without {free}: change or leave it out" if blamed else divisible,

@@ -6,6 +6,7 @@ from clusterwright.outputs.drawing import marks as drawing
 from clusterwright.outputs.drawing.title_block import TitleBlock, sheet_svg
 from clusterwright.outputs.onprem.drawings.links import Links
 from clusterwright.outputs.onprem.drawings.networks import networks_height, networks_marks
+from clusterwright.units import counted
 
 _MARGIN = 30.0
 #: Room for the five boxes of the in-band network, and for the parts of a link in a line.
@@ -168,7 +169,7 @@ def _unit(inventory: Inventory, unit: int, x: float, y: float, rate: str) -> lis
     marks.append(drawing.text(middle, y + 79, cables, size=12, anchor="middle", weight="bold"))
     marks.append(drawing.box(x + 12, y + 100, _UNIT_WIDTH - 24, 44, fill=drawing.FILLS["compute"], round_by=3))
     names = f"{hosts[nodes[0]]} – {hosts[nodes[-1]]}" if len(nodes) > 1 else (hosts[nodes[0]] if nodes else "no node")
-    marks.append(drawing.text(middle, y + 119, f"{len(nodes)} nodes", size=13, anchor="middle", weight="bold"))
+    marks.append(drawing.text(middle, y + 119, counted(len(nodes), "node"), size=13, anchor="middle", weight="bold"))
     marks.append(drawing.text(middle, y + 136, names, size=10, anchor="middle"))
     managed = inventory.compute_managers and (single or unit == fabric.management_block // _blocks_per_unit(fabric))
     note = f"and {fabric.management_ports} UFM cables" if managed else _hanging(fabric)
@@ -177,6 +178,8 @@ def _unit(inventory: Inventory, unit: int, x: float, y: float, rate: str) -> lis
 
 
 def _hanging(fabric: Fabric) -> str:
+    if fabric.levels == 1:
+        return "every port of a node to the switch"
     if fabric.links_per_rail == 1:
         return "port r of every node to leaf r"
     if fabric.rails == 1:

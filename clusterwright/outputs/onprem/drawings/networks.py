@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from clusterwright.facility.inventory import INBAND_SWITCH, OOB_SWITCH, Inventory
 from clusterwright.outputs.drawing import marks as drawing
 from clusterwright.outputs.onprem.drawings.links import Links
+from clusterwright.units import counted
 
 _BOX_WIDTH, _BOX_HEIGHT, _GAP = 204.0, 44.0, 104.0
 _HEADING, _STEP = 22.0, 96.0
@@ -48,7 +49,7 @@ def networks_height() -> float:
 def _storage(inventory: Inventory) -> tuple[_Level, ...]:
     fabric, name = inventory.storage_fabric, inventory.storage_switch
     boxes = len(inventory.boxes())
-    ends = f"{len(inventory.hosts()):,} hosts, {boxes} boxes, {inventory.management_servers} servers"
+    ends = f"{counted(len(inventory.hosts()), 'host')}, {boxes} boxes, {inventory.management_servers} servers"
     return (
         _Level(words=ends, what="sides A and B each", role="storage"),
         *_switches(
@@ -61,7 +62,7 @@ def _storage(inventory: Inventory) -> tuple[_Level, ...]:
 
 def _inband(inventory: Inventory) -> tuple[_Level, ...]:
     network = inventory.inband
-    ends = f"{len(inventory.hosts()):,} hosts, {inventory.management_servers} servers"
+    ends = f"{counted(len(inventory.hosts()), 'host')}, {inventory.management_servers} servers"
     return (
         _Level(words=ends, what="login, NFS, provisioning", role="management"),
         *_switches(
