@@ -2,16 +2,17 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clusterwright.checks.prove.jobs.lines import SLURM, TOPOLOGY, Line, hosts_of, lines_of
 from clusterwright.checks.prove.papers import Papers, absent
 from clusterwright.errors import Finding
-from clusterwright.plan.tenants import gpus_of
+from clusterwright.plan.tenants import Tenant, gpus_of
 
 DOMAINS, TENANTS = "node/nvlink_domains.csv", "node/tenants.sh"
 _LEVEL = re.compile(r"^level (\S+) .*?GrpTRES=gres/gpu=(\d+)", re.MULTILINE)
 _ACCOUNT = re.compile(r"^account (\S+) ", re.MULTILINE)
+_FAIR = re.compile(r"^account (\S+) .*?Fairshare=(\d+)", re.MULTILINE)
 _MEMBER = re.compile(r"^member (\S+) (\S+)$", re.MULTILINE)
 
 
@@ -77,7 +78,7 @@ def tenants(papers: Papers) -> Iterator[Finding]:
     text = papers.text(TENANTS) if written else ""
     lines = lines_of(papers, SLURM)
     partitions = {line.get("PartitionName"): line for line in lines if line.get("PartitionName")}
-    counted = _counted(papers)
+    counted = counted_gpus(papers)
     quotas = {name: int(gpus) for name, gpus in _LEVEL.findall(text)}
     own = {name: gpus for name, gpus in gpus_of(listed, counted).items() if _has_share(papers, name)}
     if quotas != own:
@@ -92,6 +93,9 @@ def tenants(papers: Papers) -> Iterator[Finding]:
         said = "there" if wrong_member in members else None
         expected = "there" if wrong_member in planned else "none"
         yield absent("SLM018", TENANTS, " in ".join(wrong_member), said, expected, "the plan lists the members")
+    shared = partitions.get(plan.cluster.partition)
+    own_nodes = set(_nodes(shared, papers)) if shared else set()
+    yield from _fair_shares(listed, text)
     for tenant in listed:
         line = partitions.get(tenant.name)
         allowed = line.get("AllowAccounts") if line else None
@@ -99,6 +103,10 @@ def tenants(papers: Papers) -> Iterator[Finding]:
             where = f"{SLURM}:{line.number}" if line else SLURM
             rule = "nobody else submits there"
             yield absent("SLM018", where, f"AllowAccounts of {tenant.name}", allowed, tenant.name, rule)
+        if line is not None and set(_nodes(line, papers)) != own_nodes:
+            there, expected = len(_nodes(line, papers)), f"{len(own_nodes):,} nodes"
+            rule = f"tenants share those of {plan.cluster.partition}"
+            yield absent("SLM018", f"{SLURM}:{line.number}", f"Nodes of {tenant.name}", there, expected, rule)
         if tenant.name not in accounts:
             yield absent("SLM018", TENANTS, f"the account {tenant.name}", None, "one", "its jobs name it")
     enforced = {line.get("AccountingStorageEnforce") for line in lines if "accountingstorageenforce" in line.values}
@@ -108,11 +116,28 @@ def tenants(papers: Papers) -> Iterator[Finding]:
         yield absent("SLM018", SLURM, "AccountingStorageEnforce", said, expected, rule)
 
 
+def _nodes(line: Line, papers: Papers) -> list[str]:
+    nodes = line.get("Nodes")
+    return papers.documents.design.inventory.hosts() if nodes == "ALL" else hosts_of(nodes)
+
+
+def _fair_shares(tenants: Sequence[Tenant], text: str) -> Iterator[Finding]:
+    """Fair shares of accounts are to each other as the weights of the tenants."""
+    written = {name: int(share) for name, share in _FAIR.findall(text)}
+    total, weights = sum(written.values()), sum(tenant.weight for tenant in tenants)
+    for tenant in tenants:
+        said, expected = written.get(tenant.name), total * tenant.weight / weights if weights else 0
+        # Whole numbers, of which each may be rounded.
+        if said is not None and weights and abs(said - expected) > len(tenants):
+            rule = "shares are to each other as the weights of the plan"
+            yield absent("SLM018", TENANTS, f"Fairshare of {tenant.name}", said, f"{expected:.0f}", rule)
+
+
 def _has_share(papers: Papers, name: str) -> bool:
     return any(tenant.name == name and tenant.share > 0 for tenant in papers.documents.plan.cluster.tenants)
 
 
-def _counted(papers: Papers) -> int:
+def counted_gpus(papers: Papers) -> int:
     """Return the GPUs as Slurm counts them: whole ones, and each slice of a divided one."""
     inventory, plan = papers.documents.design.inventory, papers.documents.plan
     hosts = len(inventory.hosts())

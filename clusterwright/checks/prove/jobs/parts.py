@@ -20,6 +20,10 @@ _PROGRAMS = {
     "Epilog": "what a job left on its GPUs is ended before the next one",
     "HealthCheckProgram": "idle nodes are looked at, too",
 }
+#: Scripts that look at a node when a job begins, when it ends and between jobs, and how.
+_PROLOG, _LOOK = "prolog.sh", "node_check.sh"
+_DRAINING = (_PROLOG, "epilog.sh", "health_check.sh")
+_DRAIN = re.compile(r"node_check\.sh\"? --drain\b")
 #: Digits that weights are written with.
 _ROUNDED = 5e-4
 _WEIGHT = re.compile(r"GRES/gpu:([^=,\"]+)=([\d.]+)")
@@ -48,7 +52,26 @@ def programs(papers: Papers) -> Iterator[Finding]:
         elif line and value.startswith(_INSTALLED) and name not in scripts:
             rule = f"node/ has {', '.join(sorted(scripts))}"
             yield absent("SLM019", f"{SLURM}:{line.number}", key, value, "a script of node/", rule)
+    interval = lines.get("healthcheckinterval")
+    if interval and interval.get("HealthCheckInterval") == "0":
+        rule = "0 s looks at no node"
+        yield absent("SLM019", f"{SLURM}:{interval.number}", "HealthCheckInterval", "0", "more than 0 s", rule)
+    yield from _draining(papers)
     yield from _contained(papers, lines)
+
+
+def _draining(papers: Papers) -> Iterator[Finding]:
+    """Scripts around jobs that look at a node drain it, and a prolog's status is that of the look."""
+    for name in _DRAINING:
+        path = papers.documents.site / "node" / name
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        looks = [line.partition("#")[0] for line in text.splitlines() if _LOOK in line.partition("#")[0]]
+        if looks and not any(_DRAIN.search(line) for line in looks):
+            yield absent("SLM019", f"node/{name}", _LOOK, "nothing drained", "--drain", "a faulty node takes no job")
+        if name == _PROLOG and any("||" in line for line in looks):
+            yield absent(
+                "SLM019", f"node/{name}", _LOOK, "a status that is lost", "its own", "the job starts elsewhere"
+            )
 
 
 def _contained(papers: Papers, lines: dict[str, Line]) -> Iterator[Finding]:

@@ -478,6 +478,10 @@ def _scripts(papers: Papers) -> Iterator[Finding]:
         r"--synthetic-input-tokens-mean (\d+)": round(work.input_tokens),
         r"--output-tokens-mean (\d+)": round(work.output_tokens),
     }
+    goals = {"ttft": plan.goals.first_token_s, "tpot": plan.goals.time_per_token_s}
+    wanted |= {
+        rf"--goodput .*?\b{key}:([\d.]+)": seconds * 1e3 for key, seconds in goals.items() if seconds is not None
+    }
     for name in ("loadtest/vllm_bench.sh", "loadtest/aiperf.sh"):
         file = _present(papers, name)
         if file is None:
@@ -488,7 +492,8 @@ def _scripts(papers: Papers) -> Iterator[Finding]:
                 if not isclose(float(match[1]), float(expected), rel_tol=_DIGITS):
                     line = text.count("\n", 0, match.start(1)) + 1
                     what = pattern.partition(" ")[0].strip("\\")
-                    yield absent("SVC004", f"{file}:{line}", what, match[1], f"{expected:g}", "plan.json has this load")
+                    rule = "plan.json has this load and these goals"
+                    yield absent("SVC004", f"{file}:{line}", what, match[1], f"{expected:g}", rule)
         for model in re.findall(r"--model (\S+)", text):
             if model != work.model:
                 yield absent("SVC004", file, "--model", model, work.model, "the engine serves it by this name")

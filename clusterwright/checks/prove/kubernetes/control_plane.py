@@ -14,6 +14,8 @@ _ID = "K8S011"
 _PLANE = f"{FOLDER}/control-plane"
 _INIT, _VIP = f"{_PLANE}/kubeadm-init.yaml", f"{_PLANE}/kube-vip.yaml"
 _JOINS = (f"{_PLANE}/kubeadm-join-control.yaml", f"{_PLANE}/kubeadm-join-node.yaml")
+#: Seconds that a leader keeps the address, has for renewing it, and waits between tries.
+_LEASE = ("vip_leaseduration", "vip_renewdeadline", "vip_retryperiod")
 _SLICES = "mig-slices"
 
 
@@ -77,6 +79,26 @@ def _met(cluster: Cluster, endpoint: str) -> Iterator[Finding]:
         for key, expected in (("address", host), ("port", port)):
             if str(values.get(key, "")) != expected:
                 yield wrong(_ID, _VIP, key, values.get(key), expected, f"{_INIT} names it controlPlaneEndpoint")
+
+
+def kubelets(cluster: Cluster) -> Iterator[Finding]:
+    """Yield kubelets of another cgroup driver than containerd's, and leases that end before they are renewed."""
+    kubelet = _of_kind(_read(cluster, _INIT), "KubeletConfiguration")
+    driver = value_at(kubelet, "cgroupDriver")
+    if driver not in {None, "systemd"}:
+        yield wrong(_ID, _INIT, "cgroupDriver", driver, "systemd", "prepare.sh sets containerd to it")
+    first = next(iter(_servers(cluster)), "")
+    rows = cluster.papers.rows("ip-plan.csv")
+    port = next((row["interface"] for row in rows if row["device"] == first and row["network"] == "in-band"), "")
+    for document in _read(cluster, _VIP):
+        values = {one.get("name"): one.get("value") for one in value_at(document, "spec.containers.0.env") or ()}
+        named = values.get("vip_interface")
+        if port and named not in {None, port}:
+            yield wrong(_ID, _VIP, "vip_interface", named, port, "ip-plan.csv has the servers' addresses there")
+        times = [str(values.get(key, "")) for key in _LEASE]
+        if all(time.isdigit() for time in times) and not int(times[0]) > int(times[1]) > int(times[2]):
+            rule = "a lease is renewed before it ends"
+            yield wrong(_ID, _VIP, " > ".join(_LEASE), " > ".join(times), "each less than the one before", rule)
 
 
 def _shared(cluster: Cluster, host: str) -> Iterator[Finding]:

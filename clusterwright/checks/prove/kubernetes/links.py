@@ -96,3 +96,12 @@ def _ports(one: Object, meant: list[Mapping[str, Any]]) -> Iterator[Finding]:
             if opened and value not in opened:
                 expected = " or ".join(sorted(map(str, opened)))
                 yield wrong(_ID, one.place, path, value, expected, "the pods listen there")
+
+
+def drained(cluster: Cluster) -> Iterator[Finding]:
+    """Yield budgets that let no pod go: a node with one of them is never drained."""
+    for budget in cluster.of("PodDisruptionBudget"):
+        most = budget.at("spec.maxUnavailable")
+        if most is not None and str(most).rstrip("%") == "0":
+            rule = "upgrades drain a node at a time"
+            yield wrong(_ID, budget.place, "maxUnavailable", most, "1 or more", rule)

@@ -39,6 +39,7 @@ def ports(cluster: Cluster) -> Iterator[Finding]:
                 yield wrong("K8S007", policy.place, "linkTypes", link, expected, rule)
             if selectors.get("isRdma") is not True:
                 yield wrong("K8S007", policy.place, "isRdma", selectors.get("isRdma"), True, "NCCL uses verbs")
+    yield from _nodes(cluster)
     networks = {one.name: one for one in cluster.of("HostDeviceNetwork")}
     for network in networks.values():
         name = network.at("spec.resourceName")
@@ -51,6 +52,23 @@ def ports(cluster: Cluster) -> Iterator[Finding]:
         if pool not in pools:
             yield wrong("K8S007", network.place, "poolName", pool, ", ".join(sorted(pools)), "its addresses are there")
     yield from _pods(cluster, set(networks))
+
+
+def _nodes(cluster: Cluster) -> Iterator[Finding]:
+    """A policy for some nodes names labels that nodes have."""
+    labels = {(str(key), str(value)) for node in cluster.of("Node") for key, value in _labels(node).items()}
+    terms = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    for policy in cluster.of("NicClusterPolicy") if labels else ():
+        for term in policy.at(terms) or []:
+            for one in term.get("matchExpressions") or []:
+                key, values = str(one.get("key")), [str(value) for value in one.get("values") or []]
+                there = sorted(value for name, value in labels if name == key)
+                if one.get("operator") == "In" and there and not set(values) & set(there):
+                    yield wrong("K8S007", policy.place, key, ", ".join(values), there[0], "node-labels.yaml has it")
+
+
+def _labels(node: Object) -> dict[str, object]:
+    return dict(node.at("metadata.labels") or {})
 
 
 def _pods(cluster: Cluster, networks: set[str]) -> Iterator[Finding]:

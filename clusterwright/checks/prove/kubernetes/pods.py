@@ -9,6 +9,8 @@ from clusterwright.errors import Finding
 
 _WORK = ("Job", "Deployment", "LeaderWorkerSet")
 _OPTION = re.compile(r"^--([\w-]+)=(.*)$")
+_ADMISSION = "the admission policy of namespace.yaml"
+_ADDED = re.compile(r"one in \[([^\]]*)\]")
 _GPUS = ("/gpu", "/gaudi")
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of the pod
 
@@ -138,19 +140,50 @@ def value_of(volume: Mapping[str, Any], kind: str, key: str) -> str | None:
     return str(source[key]) if isinstance(source, Mapping) and key in source else None
 
 
+def _allowed(cluster: Cluster) -> set[str]:
+    """Return the capabilities that the folder's admission rules leave to pods; empty where none says so."""
+    texts = [str(one.body) for one in cluster.of("ValidatingAdmissionPolicy")]
+    return {name for text in texts for listed in _ADDED.findall(text) for name in re.findall(r"[A-Z_]{3,}", listed)}
+
+
+def tolerated(cluster: Cluster) -> Iterator[Finding]:
+    """Yield pods with GPUs that the taints of the GPU nodes keep off (`K8S005`)."""
+    taints = {
+        str(taint.get("key"))
+        for node in cluster.of("Node")
+        for taint in node.at("spec.taints") or []
+        if (node.at("metadata.labels") or {}).get("node-kind") == "gpu"
+    }
+    # A wrong taint of one node is that node's fault.
+    taints = {key for key in taints if key.endswith(_GPUS)}
+    for one in cluster.of(*_WORK):
+        for template in templates(one) if asked_gpus(one) else ():
+            entries = template.get("spec", {}).get("tolerations") or []
+            keys = {None if entry.get("key") is None else str(entry["key"]) for entry in entries}
+            for taint in sorted(taints - keys) if None not in keys else ():
+                said = ", ".join(sorted(map(str, keys)))
+                yield wrong("K8S005", one.place, "tolerations", said, taint, "nodes with GPUs have this taint")
+
+
 def started(cluster: Cluster) -> Iterator[Finding]:
     """Yield settings of environment and shared memory without which collectives do not start."""
     for job in cluster.of("Job"):
         container = _container(job)
         environment = {entry.get("name"): entry.get("value") for entry in container.get("env") or []}
-        whole = asked_gpus(job) == cluster.gpus
+        asked = container.get("resources", {}).get("limits") or {}
+        # Pods of other makers get no ports of the fabric here.
+        whole = asked_gpus(job) == cluster.gpus and any(str(name).startswith("nvidia.com/") for name in asked)
         if whole and cluster.rails and environment.get("NCCL_NET") != "IB" and len(cluster.hosts) > 1:
             rule = "without it collectives may fall back to sockets"
             yield wrong("K8S009", job.place, "NCCL_NET", environment.get("NCCL_NET"), "IB", rule)
-        if "nvidia.com/rail" in (container.get("resources", {}).get("limits") or {}):
-            added = container.get("securityContext", {}).get("capabilities", {}).get("add") or []
-            if "IPC_LOCK" not in added:
-                yield wrong("K8S009", job.place, "capabilities.add", added, "IPC_LOCK", "RDMA pins memory")
+        added = container.get("securityContext", {}).get("capabilities", {}).get("add") or []
+        allowed = _allowed(cluster)
+        for one in added if allowed else ():
+            if one not in allowed:
+                rule = f"{_ADMISSION} refuses the pod"
+                yield wrong("K8S009", job.place, "capabilities.add", one, ", ".join(sorted(allowed)), rule)
+        if "nvidia.com/rail" in asked and "IPC_LOCK" not in added:
+            yield wrong("K8S009", job.place, "capabilities.add", added, "IPC_LOCK", "RDMA pins memory")
         mounts = {entry.get("mountPath") for entry in container.get("volumeMounts") or []}
         if _SHARED_MEMORY not in mounts:
             rule = "processes of a pod share more than the 64 MiB that it has without"

@@ -20,6 +20,7 @@ _RULES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     queues.quota,
     queues.named,
     queues.volumes,
+    queues.tenants,
     network.ports,
     network.addresses,
     network.releases,
@@ -27,10 +28,13 @@ _RULES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     pods.joined,
     pods.placed,
     pods.started,
+    pods.tolerated,
     links.names,
     links.selected,
+    links.drained,
     control_plane.endpoints,
     control_plane.ranges,
+    control_plane.kubelets,
     control_plane.slices,
 )
 

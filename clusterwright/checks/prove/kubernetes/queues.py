@@ -158,6 +158,29 @@ def volumes(cluster: Cluster) -> Iterator[Finding]:
         if own is None:
             value = claim_object.at("spec.volumeName")
             yield wrong("K8S006", claim_object.place, "volumeName", value, ", ".join(volumes_of), "the volume is there")
+        elif not set(claim_object.at("spec.accessModes") or []) <= set(own.at("spec.accessModes") or []):
+            said = ", ".join(claim_object.at("spec.accessModes") or [])
+            modes = ", ".join(own.at("spec.accessModes") or [])
+            yield wrong("K8S006", claim_object.place, "accessModes", said, modes, f"{own.place} has these")
         elif amount(asked) > amount(own.at("spec.capacity.storage")):
             most = f"at most {own.at('spec.capacity.storage')}"
             yield wrong("K8S006", claim_object.place, "storage", asked, most, f"{own.place} has as much")
+
+
+def tenants(cluster: Cluster) -> Iterator[Finding]:
+    """Yield ceilings that are not the plan's, and members that are another tenant's (`K8S003`, `K8S005`)."""
+    most = {tenant.name: tenant.most_gpus for tenant in cluster.papers.documents.plan.cluster.tenants}
+    for ceiling in cluster.of("ResourceQuota"):
+        for name, value in (ceiling.at("spec.hard") or {}).items():
+            limit = most.get(ceiling.namespace)
+            if limit is not None and name.endswith(("/gpu", "/gaudi")) and amount(value) != limit:
+                yield wrong("K8S003", ceiling.place, name, value, limit, "the plan gives the tenant as many at once")
+    for binding in cluster.of("RoleBinding"):
+        if binding.namespace not in most:
+            continue
+        expected = f"tenant-{binding.namespace}"
+        groups = {one.get("name") for one in binding.at("subjects") or [] if one.get("kind") == "Group"}
+        # A site may name groups of its own; those of another tenant are none.
+        for group in sorted(groups & {f"tenant-{name}" for name in most} - {expected}):
+            place = f"{binding.place} in {binding.namespace}"
+            yield wrong("K8S005", place, "subjects", group, expected, "the members of another tenant work there")

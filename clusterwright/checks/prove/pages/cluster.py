@@ -1,12 +1,16 @@
-"""The page of the Kubernetes files: nodes, GPUs and ports that have to be there before a job starts."""
+"""Pages of the cluster: nodes, GPUs and ports of Kubernetes before a job starts, and the tenants of Slurm."""
 
 import re
 from collections.abc import Callable, Sequence
 
+from clusterwright.checks.prove.jobs.blocks import counted_gpus
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
+from clusterwright.plan.tenants import gpus_of
+from clusterwright.units import percent
 
 FILE = "kubernetes/README.md"
+TENANTS = "tenants.md"
 _RAILS = "kubernetes/network/rails.yaml"
 _RESOURCE = re.compile(r"allocatable `([\w.]+/(?:gpu|gaudi))` of every node")
 
@@ -45,6 +49,25 @@ def _values(*found: Callable[[Hall], object]) -> Callable[[Hall], Sequence[str] 
     return values
 
 
+def _tenants(hall: Hall) -> Sequence[Sequence[str | None]]:
+    """Return what each tenant has; longest jobs and fair shares are those of Slurm's files, which have their rules."""
+    listed = hall.papers.documents.plan.cluster.tenants
+    own = gpus_of(listed, counted_gpus(hall.papers))
+    return [
+        (
+            tenant.name,
+            percent(tenant.share),
+            str(own[tenant.name] if tenant.share else 0),
+            None,
+            "none" if tenant.most_gpus_per_user is None else f"{tenant.most_gpus_per_user:,}",
+            None,
+            None,
+            str(len(tenant.users)),
+        )
+        for tenant in listed
+    ]
+
+
 def _count(hall: Hall) -> int:
     return len(_hosts(hall))
 
@@ -75,4 +98,10 @@ SAID: tuple[Sentence | Table, ...] = (
         rule="the fabric joins as many ports of a node",
     ),
     Table(file=FILE, head=("do", "expected"), rows=_rows, rule="the inventory has them"),
+    Table(
+        file=TENANTS,
+        head=("tenant", "share", "GPUs", "borrows", "GPUs of a user", "longest job", "fair share", "users"),
+        rows=_tenants,
+        rule="the plan gives the tenants as much",
+    ),
 )

@@ -1,7 +1,9 @@
 """Services of the site against its machines: names, figures, alerts, clocks, logs, and what each role is set to."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Any
 
@@ -17,6 +19,7 @@ _COMPUTE, _CONTROL = "compute", "control"
 _SYSCTL = "/etc/sysctl.d/"
 _ALLOW = re.compile(r"^allow (\S+)$", re.MULTILINE)
 _SENT_TO = re.compile(r"@@?([\w.-]+):\d+")
+_PINNED = re.compile(r"^\* (soft|hard|-) memlock (\S+)$", re.MULTILINE)
 #: Fewer series than a host has GPUs: one is lost.
 _LOST = re.compile(r"^count by \([^)]*\) \([^)]*\) < (\d+)$")
 #: Jobs of the monitoring and the machines that each asks.
@@ -45,10 +48,15 @@ def yaml_of(papers: Papers, file: str) -> Any:  # noqa: ANN401 - YAML holds anyt
     Raises:
         CellError: it is no YAML.
     """
+    return _parsed(file, _text(papers, file))
+
+
+@lru_cache(maxsize=8)
+def _parsed(file: str, text: str) -> Any:  # noqa: ANN401 - as above
+    """Return the content of a file, read once for all rules: none of them changes it."""
     from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is read
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
-    text = _text(papers, file)
     try:
         return YAML(typ="safe").load(text) if text else None
     except YAMLError as error:
@@ -94,6 +102,7 @@ def figures(papers: Papers) -> Iterator[Finding]:
         if missing and (job not in jobs or "static_configs" in jobs[job]):
             rule = f"job {job} watches every one of {', '.join(wanted)}"
             yield absent("PRV008", _FIGURES, f"the target {missing[0]}", None, f"{len(missing)} more", rule)
+    yield from _exporters(jobs)
     inventory = papers.documents.design.inventory
     gpus = inventory.gpus // len(inventory.hosts())
     for group in (yaml_of(papers, _ALERTS) or {}).get("groups") or []:
@@ -102,6 +111,20 @@ def figures(papers: Papers) -> Iterator[Finding]:
             if counted and int(counted[1]) != gpus:
                 what = f"the GPUs below which {rule_.get('alert')} calls"
                 yield absent("PRV008", _ALERTS, what, counted[1], gpus, "each host has these GPUs")
+
+
+def _exporters(jobs: Mapping[str, Any]) -> Iterator[Finding]:
+    """Machines of a job answer at the port of most of them: an exporter is installed alike everywhere."""
+    for name, job in jobs.items():
+        targets = [str(target) for config in job.get("static_configs") or [] for target in config.get("targets") or []]
+        ports = Counter(target.rpartition(":")[2] for target in targets)
+        for target in targets if name in _ASKED else ():
+            usual = ports.most_common(1)[0][0]
+            if target.rpartition(":")[2] != usual and ports[usual] > len(targets) // 2:
+                rule = "the others of its job answer there"
+                yield absent(
+                    "PRV008", _FIGURES, f"the port of {target} in {name}", target.rpartition(":")[2], usual, rule
+                )
 
 
 def clocks(papers: Papers) -> Iterator[Finding]:
@@ -157,9 +180,13 @@ def images(papers: Papers) -> Iterator[Finding]:
         written = [one for one in document.get("write_files") or [] if isinstance(one, dict)]
         for target in {host for one in written for host in _SENT_TO.findall(str(one.get("content")))}:
             # A full name, or an address, is a machine of the site's own.
-            if "." not in target and target not in roles:
+            if "." not in target and roles.get(target) != _CONTROL:
                 expected = ", ".join(name for name, own in roles.items() if own == _CONTROL)
                 yield absent("PRV009", file, "where logs go", target, expected, "racks.csv has the servers")
+        limits = [limit for one in written for limit in _PINNED.findall(str(one.get("content")))]
+        for kind, limit in limits if role == _COMPUTE else ():
+            if limit != "unlimited":
+                yield absent("PRV009", file, f"{kind} memlock", limit, "unlimited", "RDMA pins memory")
         said = {
             key.strip(): " ".join(value.split())
             for one in written

@@ -18,6 +18,7 @@ _ASN = re.compile(r"^router bgp (\d+)$", re.MULTILINE)
 _ROUTER = re.compile(r"^ bgp router-id (\S+)$", re.MULTILINE)
 _HOST = re.compile(r"^hostname (\S+)$", re.MULTILINE)
 _OWN_PREFIX = re.compile(r"^ip prefix-list \S+ (?:seq \d+ )?permit (\S+)$", re.MULTILINE)
+_INTERFACE = re.compile(r"^interface (swp\S+)$", re.MULTILINE)
 _NEIGHBOUR = re.compile(r"^ neighbor (\S+) interface peer-group fabric$", re.MULTILINE)
 #: An RDMA message of 4,096 bytes with its headers, in one packet.
 _LEAST_MTU_BYTES = 4200
@@ -92,6 +93,11 @@ def routers(papers: Papers) -> Iterator[Finding]:
             differing = ", ".join(sorted(neighbours ^ ports.trunks)[:3])
             said, expected = f"{len(neighbours)}, with {differing} more or less", f"{len(ports.trunks)}"
             yield absent("PRV004", file, "the neighbours", said, expected, "cables.csv has these trunks")
+        enabled = set(_INTERFACE.findall(text))
+        if enabled and neighbours == ports.trunks and not ports.trunks <= enabled:
+            missing = min(ports.trunks - enabled)
+            rule = "a neighbour without an address is found by router advertisements"
+            yield absent("PRV004", file, f"interface {missing}", None, "one with router advertisements", rule)
         if _first(_HOST, text) != name:
             yield absent("PRV004", file, "hostname", _first(_HOST, text), name, "racks.csv names the switch")
         own, router = _first(_ASN, text), _first(_ROUTER, text)

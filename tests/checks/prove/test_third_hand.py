@@ -1,0 +1,58 @@
+"""Faults of somebody who had read no rule, on sites of other systems than before, are found."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clusterwright.cli.written import write
+from tests.checks.prove.planting import copy_of
+from tests.checks.prove.test_another_hand import findings
+from tests.checks.prove.third_hand import FAULTS, SITES, Fault
+
+Sites = Callable[[str], Path]
+#: The workbook of cables repeats cables.csv, and takes longest to read.
+_WORKBOOK = "cables.xlsx"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Sites:
+    """Return the folder of a site, written once."""
+    written: dict[str, Path] = {}
+
+    def of(name: str) -> Path:
+        if name not in written:
+            folder = tmp_path_factory.mktemp("site")
+            (folder / "blueprint.yaml").write_text(SITES[name])
+            assert write.onprem(folder / "blueprint.yaml", folder / "site", None, force=False) == 0
+            written[name] = folder / "site"
+        return written[name]
+
+    return of
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_a_sound_site_has_no_finding(site: Sites, name: str) -> None:
+    """No rule fails on documents that nobody changed."""
+    assert [finding.message for finding in findings(site(name))] == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+def test_a_planted_fault_is_found(site: Sites, fault: Fault, tmp_path: Path) -> None:
+    """A rule says what was found, and what was expected in its place."""
+    folder = copy_of(site(fault.site), tmp_path / "site")
+    (folder / _WORKBOOK).unlink()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    fault.plant(folder)
+    assert {path: path.read_bytes() for path in before if path.is_file()} != before
+    assert any("expected" in finding.message for finding in findings(folder))
+
+
+def test_faults_are_enough_and_of_every_kind() -> None:
+    """Three or more of each of many kinds, on every site."""
+    kinds, sites = Counter(fault.kind for fault in FAULTS), Counter(fault.site for fault in FAULTS)
+    assert len(FAULTS) >= 170
+    assert min(kinds.values()) >= 3, kinds
+    assert len(kinds) >= 45
+    assert sites.keys() == SITES.keys()
