@@ -17,7 +17,6 @@ from clusterwright.outputs.report.charts import cost_chart
 from clusterwright.outputs.report.memo import figures
 from clusterwright.plan.text.money import USD
 from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines, capital
-from clusterwright.pricing.book import PriceBook
 
 #: Title of each example, by the name of its blueprint.
 EXAMPLES: Mapping[str, str] = {
@@ -85,8 +84,8 @@ def _example(name: str) -> _Example:
 
 
 def _single(path: Path) -> _Example:
-    plan = cw.plan(path).plan
-    found = finances(plan, PriceBook.open(), draws=_DRAWS, seed=_SEED)
+    made = cw.plan(path)
+    plan, found = made.plan, finances(made.plan, made.facts.book, draws=_DRAWS, seed=_SEED)
     return _Example(
         description=plan.description,
         answer=answer_lines(plan, USD),
