@@ -71,7 +71,7 @@ def storage_note(design: StorageDesign) -> str:
         return (
             f"Storage: {design.data_boxes} {design.data.name}{front}, decided by {', '.join(design.binding)}. It must "
             f"hold {design.capacity_bytes / 1e12:,.0f} TB and sustain {design.read_bytes_per_s / 1e9:,.1f} GB/s read "
-            f"and {design.write_bytes_per_s / 1e9:,.1f} GB/s write; `storage.md` says where this comes from."
+            f"and {design.write_bytes_per_s / 1e9:,.1f} GB/s write; storage.md says where this comes from."
         )
     return (
         f"Storage of {design.capacity_bytes / 1e12:,.0f} TB stands on {boxes}, of whose raw capacity "
