@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from clusterwright.catalog.load import load as load_catalogue
+from clusterwright.catalog.lookup import node_type_of_instance
 from clusterwright.catalog.records import NodeType
-from clusterwright.errors import MissingFactError, RuleError
+from clusterwright.errors import InputError, MissingFactError, RuleError
 from clusterwright.sizing.hardware.calibration import load_calibration
 from clusterwright.sizing.hardware.devices import device_of
 from clusterwright.sizing.records.job import TrainingJob
@@ -51,3 +53,23 @@ def test_accelerators_outside_a_scale_up_domain_exchange_over_the_host(h100: Nod
     unknown = replace(node, accelerator=replace(pairs, host_link_bytes_per_s_one_way=None))
     with pytest.raises(MissingFactError, match="between the accelerators of dgx-h100"):
         device_of(unknown, precision="bf16")
+
+
+def test_links_of_an_unknown_rate_join_nothing(h100: NodeType) -> None:
+    """Eight accelerators in one domain, of which nobody states a rate, are refused; one alone exchanges nothing."""
+    unrated = replace(h100.accelerator, scale_up_bytes_per_s_per_gpu_one_way=None, host_link_bytes_per_s_one_way=None)
+    node = replace(h100, accelerator=unrated, network_bytes_per_s_per_gpu_one_way=0.0)
+    with pytest.raises(MissingFactError, match="between the accelerators of dgx-h100"):
+        device_of(node, precision="bf16")
+    assert device_of(replace(node, gpus=1), precision="bf16").network_bytes_per_s > 0
+
+
+@pytest.mark.parametrize("name", sorted(load_catalogue().instances))
+def test_no_node_of_the_catalogue_trains_for_ages(small: TrainingJob, name: str) -> None:
+    """A small run on each instance type takes less than a year on the fewest nodes, or a fact is missing."""
+    node = node_type_of_instance(load_catalogue(), name)
+    try:
+        found = search(job=replace(small, max_nodes=1), node=node, calibration=CALIBRATION)
+    except (MissingFactError, InputError, RuleError):
+        return
+    assert found.points[0].calendar_days < 365

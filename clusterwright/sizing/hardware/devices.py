@@ -101,8 +101,11 @@ def within_node(node: NodeType) -> float:
     Raises:
         MissingFactError: there are several domains in a node, and the link is unknown.
     """
-    link = node.accelerator.host_link_bytes_per_s_one_way
-    if link is None and node.gpus > max(node.accelerator.scale_up_domain_gpus or 1, 1):
+    accelerator = node.accelerator
+    link, domain = accelerator.host_link_bytes_per_s_one_way, accelerator.scale_up_domain_gpus or 1
+    # Links of an unknown rate join nothing.
+    joined = domain if accelerator.scale_up_bytes_per_s_per_gpu_one_way is not None else 1
+    if link is None and node.gpus > joined:
         raise MissingFactError(
             f"the bandwidth between the accelerators of {node.id} is not known", help="choose another node type"
         )
