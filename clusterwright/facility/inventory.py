@@ -123,6 +123,20 @@ class Inventory:
         """Return the names of the out-of-band switches."""
         return [f"oob-{number + 1:02d}" for number in range(self.oob_switches)]
 
+    def adapter_bytes_per_s(self, system: System) -> float:
+        """Return the rate that a fabric port of a node reports, one direction.
+
+        Ports that share a cable keep their own rate: the four of a Gaudi 3 cage report 200 Gb/s each on a link of 800.
+        A port that is split over planes reports the rate of a part.
+
+        Args:
+            system: the nodes' type.
+        """
+        of_gpu = system.fabric_bytes_per_s_per_gpu_one_way
+        if of_gpu is None or not system.fabric_ports:
+            return self.compute_port_bytes_per_s
+        return min(self.compute_port_bytes_per_s, of_gpu * system.gpus / system.fabric_ports)
+
     def node_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return each scalable unit's name (`su1`, …) and its hosts; `topology.conf` is made of these."""
         hosts = self.hosts()

@@ -1,6 +1,7 @@
 """A folder as it was written, of a run whose data takes hours to read: nothing in it is a fault."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,3 +44,25 @@ def test_a_proof_leaves_out_what_only_nodes_run(folder: Path, tmp_path: Path) ->
     proven = proof_variant(written, tmp_path, 6817)
     ours = ("Prolog", "Epilog", "HealthCheck", "JobContainerType", "NamespaceType")
     assert [line for line in proven.splitlines() if line.startswith(ours)] == []
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"system": "l40s-8gpu", "node": {"power": "6 kW"}},
+        {"system": "dell-xe9680-h100"},
+        {"system": "gaudi3-8gpu", "node": {"power": "8 kW"}},
+        {"system": "gh200-1gpu"},
+        {"system": "dgx-h100", "fabric": {"kind": "roce", "planes": 2}},
+        {"system": "dgx-h100", "fabric": {"purchase": "full-units"}},
+    ],
+    ids=lambda target: f"{target['system']} {target.get('fabric', '')}",
+)
+def test_folders_of_many_systems_are_proven_as_written(target: dict[str, Any], tmp_path: Path) -> None:
+    """Names with "with" or a comma, ports that share a cable or are split: nothing is found in what was not edited."""
+    workload = {"kind": "train", "model": "gpt2", "tokens": 1e9, "sequence_length": 1024, "global_batch": 576}
+    sized = {"min_nodes": 2, "max_nodes": 2}
+    made = plan({"name": "site", "workload": workload, "targets": {"onprem": {**target, **sized}}})
+    made.onprem(tmp_path / "site")
+    results = prove_site(read_papers(read_folder(tmp_path / "site")))
+    assert [(found.id, found.message) for result in results for found in result.findings] == []

@@ -83,10 +83,9 @@ def _node(papers: Papers) -> Iterator[Finding]:
         "CLUSTER_SHARED_PATH": SHARED_PATH,
         "CLUSTER_USERS_ID": f"{SHARED_PATH}/.gpu-cluster/users",
     }
-    of_gpu = system.fabric_bytes_per_s_per_gpu_one_way
-    if system.fabric_ports and of_gpu is not None:
+    if system.fabric_ports and system.fabric_bytes_per_s_per_gpu_one_way is not None:
         wanted |= {
-            "CLUSTER_FABRIC_GBIT_PER_S": round(of_gpu * system.gpus / system.fabric_ports * 8e-9),
+            "CLUSTER_FABRIC_GBIT_PER_S": round(inventory.adapter_bytes_per_s(system) * 8e-9),
             "CLUSTER_FABRIC_LINK_LAYER": "InfiniBand" if fabric == "infiniband" else "Ethernet",
         }
     yield from _differing(said, NODE, wanted, "plan, catalogue and slurm.conf have it")

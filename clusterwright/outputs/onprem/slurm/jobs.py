@@ -97,7 +97,7 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         gpu_type=catalogue.accelerators[system.accelerator].gres_type,
         fabric=fabric_of(option, catalogue) if system.fabric_ports else "none",
         interfaces=(system.fabric_ports or 0) // hosts,
-        gbit_per_s=round(inventory.compute_port_bytes_per_s * 8 / 1e9),
+        gbit_per_s=round(inventory.adapter_bytes_per_s(system) * 8 / 1e9),
         link_layer="Ethernet" if inventory.compute_network == ETHERNET else "InfiniBand",
         controller=CONTROLLER_HOST,
         environment=cluster.jobs.environment,
