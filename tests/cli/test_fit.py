@@ -64,10 +64,20 @@ def test_a_configuration_of_ones_own_fits_like_the_model_of_the_catalogue(
 ) -> None:
     """The dimensions of Llama 3.1 8B in a config.json give its rows."""
     config = tmp_path / "config.json"
-    config.write_text(json.dumps({
-        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
-        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072,
-    }))  # fmt: skip
+    config.write_text(
+        json.dumps(
+            {
+                "model_type": "llama",
+                "num_hidden_layers": 32,
+                "hidden_size": 4096,
+                "num_attention_heads": 32,
+                "num_key_value_heads": 8,
+                "intermediate_size": 14336,
+                "vocab_size": 128256,
+                "max_position_embeddings": 131072,
+            }
+        )
+    )
     own, known = (_told(capsys, name, on="l40s")["rooms"] for name in (str(config), "llama-3.1-8b"))
     assert [(one["precision"], one["cards"], one["largest_batch"]) for one in own] == [
         (one["precision"], one["cards"], one["largest_batch"]) for one in known

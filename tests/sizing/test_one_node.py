@@ -20,9 +20,11 @@ CALIBRATION = load_calibration()
 def small(job: TrainingJob) -> TrainingJob:
     """A model of 24 layers of 2,048, which one node holds."""
     return replace(
-        job, model=replace(job.model, layers=24, hidden=2048, heads=16, kv_heads=16, ffn_hidden=8192), tokens=1e9,
+        job,
+        model=replace(job.model, layers=24, hidden=2048, heads=16, kv_heads=16, ffn_hidden=8192),
+        tokens=1e9,
         global_batch_sequences=64,
-    )  # fmt: skip
+    )
 
 
 def test_only_one_node_is_sized(small: TrainingJob, h100: NodeType) -> None:

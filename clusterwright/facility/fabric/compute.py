@@ -94,7 +94,7 @@ def fabric_notes(sized: SystemFabric, *, managed: bool) -> tuple[str, ...]:
             f"Growth: leaves, spines and their cables of {one.units} scalable units are bought now, of which {today} "
             f"ha{'s' if today == 1 else 've'} nodes; {one.units * one.nodes_per_unit - one.nodes:,} more fit."
         )
-    if sized.end_systems > 1 and one.units == 1 and 1 < one.levels < 3:  # noqa: PLR2004 - levels of the tree
+    if sized.end_systems > 1 and one.units == 1 and 1 < one.levels < _WITH_CORES:
         said.append(
             "One scalable unit has two levels of switches, with fewer spines than a design of several. "
             "If it shall grow, plan it for the units it will have (targets.onprem.fabric.buy_for_units)."

@@ -2,20 +2,24 @@
 
 import csv
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from clusterwright import assets
 from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.files import prove_files
 from clusterwright.checks.prove.folder import read_folder
+from clusterwright.checks.prove.kubernetes.proof import prove_kubernetes
 from clusterwright.checks.prove.papers import read_papers
 from clusterwright.checks.prove.proof import prove_site
 from clusterwright.cli.written import write
 from clusterwright.errors import Finding
 from tests.checks.prove.faults import ETHERNET, INFINIBAND, WHOLE_RACKS, Edit
 
+Sites = Callable[[str], Path]
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 _ALONE = ["targets.aws=null", "targets.azure=null", "targets.gcp=null"]
 #: The faults name nodes, racks and counts of a cluster of 36 nodes, whatever size the estimate would choose.
@@ -43,12 +47,27 @@ def write_site(site: str, folder: Path) -> Path:
     return folder
 
 
+def written_once(blueprints: Mapping[str, str], folders: pytest.TempPathFactory) -> Sites:
+    """Return what writes the documents of a blueprint's text when a name is asked for first, and gives its folder."""
+    written: dict[str, Path] = {}
+
+    def of(name: str) -> Path:
+        if name not in written:
+            folder = folders.mktemp("site")
+            (folder / "blueprint.yaml").write_text(blueprints[name])
+            assert write.onprem(folder / "blueprint.yaml", folder / "site", None, force=False) == 0
+            written[name] = folder / "site"
+        return written[name]
+
+    return of
+
+
 def findings(folder: Path) -> list[Finding]:
     """Return what the parts find that need no engine."""
     documents = read_folder(folder)
     papers = read_papers(documents)
-    results = [prove_files(documents), prove_cables(papers), *prove_site(papers)]
-    return [finding for result in results for finding in result.findings]
+    results = [prove_files(documents), prove_cables(papers), *prove_site(papers), prove_kubernetes(papers)]
+    return [finding for result in results if result is not None for finding in result.findings]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,7 @@ from pathlib import Path
 import pytest
 
 from clusterwright.catalog.rules import rules
-from clusterwright.checks.prove.cables import prove_cables
-from clusterwright.checks.prove.files import prove_files
-from clusterwright.checks.prove.folder import read_folder
-from clusterwright.checks.prove.kubernetes.proof import prove_kubernetes
-from clusterwright.checks.prove.papers import read_papers
-from clusterwright.checks.prove.proof import prove_site
-from clusterwright.cli.written import write
-from clusterwright.errors import Finding
+from tests.checks.prove.planting import Sites, findings, written_once
 
 SLURM, KUBERNETES, SHARES, SHARED, DIVIDED, SERVICE, SCALED = (
     "train with Slurm",
@@ -204,32 +197,16 @@ LEGITIMATE = (
 )
 
 
-Sites = Callable[[str], Path]
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Sites:
     """Return the folder of a site, written once; its workbook of cables has a test of its own."""
-    written: dict[str, Path] = {}
+    whole = written_once(_BLUEPRINTS, tmp_path_factory)
 
     def of(name: str) -> Path:
-        if name not in written:
-            folder = tmp_path_factory.mktemp("site")
-            (folder / "blueprint.yaml").write_text(_BLUEPRINTS[name])
-            assert write.onprem(folder / "blueprint.yaml", folder / "site", None, force=False) == 0
-            (folder / "site" / "cables.xlsx").unlink()
-            written[name] = folder / "site"
-        return written[name]
+        (whole(name) / "cables.xlsx").unlink(missing_ok=True)
+        return whole(name)
 
     return of
-
-
-def findings(folder: Path) -> list[Finding]:
-    """Return what the parts find that need no engine."""
-    documents = read_folder(folder)
-    papers = read_papers(documents)
-    results = [prove_files(documents), prove_cables(papers), *prove_site(papers), prove_kubernetes(papers)]
-    return [finding for result in results if result is not None for finding in result.findings]
 
 
 @contextmanager

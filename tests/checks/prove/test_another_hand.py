@@ -1,23 +1,14 @@
 """Faults of somebody who had not read the rules are found by the rule that they break; sound sites have none."""
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from clusterwright.checks.prove.cables import prove_cables
-from clusterwright.checks.prove.files import prove_files
-from clusterwright.checks.prove.folder import read_folder
-from clusterwright.checks.prove.kubernetes.proof import prove_kubernetes
-from clusterwright.checks.prove.papers import read_papers
-from clusterwright.checks.prove.proof import prove_site
-from clusterwright.cli.written import write
 from clusterwright.errors import Finding
 from tests.checks.prove.another_hand import FAULTS, LEGITIMATE, SITES, Planted
-from tests.checks.prove.planting import copy_of
+from tests.checks.prove.planting import Sites, copy_of, findings, written_once
 
-Sites = Callable[[str], Path]
 #: Faults that each site is asked for at least.
 _LEAST = 8
 
@@ -25,25 +16,7 @@ _LEAST = 8
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Sites:
     """Return the folder of a site, written once."""
-    written: dict[str, Path] = {}
-
-    def of(name: str) -> Path:
-        if name not in written:
-            folder = tmp_path_factory.mktemp("site")
-            (folder / "blueprint.yaml").write_text(SITES[name])
-            assert write.onprem(folder / "blueprint.yaml", folder / "site", None, force=False) == 0
-            written[name] = folder / "site"
-        return written[name]
-
-    return of
-
-
-def findings(folder: Path) -> list[Finding]:
-    """Return what the parts find that need no engine."""
-    documents = read_folder(folder)
-    papers = read_papers(documents)
-    results = [prove_files(documents), prove_cables(papers), *prove_site(papers), prove_kubernetes(papers)]
-    return [finding for result in results if result is not None for finding in result.findings]
+    return written_once(SITES, tmp_path_factory)
 
 
 def _planted(site: Sites, one: Planted, tmp_path: Path) -> list[Finding]:

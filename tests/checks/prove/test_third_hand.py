@@ -1,17 +1,13 @@
 """Faults of somebody who had read no rule, on sites of other systems than before, are found."""
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from clusterwright.cli.written import write
-from tests.checks.prove.planting import copy_of
-from tests.checks.prove.test_another_hand import findings
+from tests.checks.prove.planting import Sites, copy_of, findings, written_once
 from tests.checks.prove.third_hand import FAULTS, SITES, Fault
 
-Sites = Callable[[str], Path]
 #: The workbook of cables repeats cables.csv, and takes longest to read.
 _WORKBOOK = "cables.xlsx"
 
@@ -19,17 +15,7 @@ _WORKBOOK = "cables.xlsx"
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Sites:
     """Return the folder of a site, written once."""
-    written: dict[str, Path] = {}
-
-    def of(name: str) -> Path:
-        if name not in written:
-            folder = tmp_path_factory.mktemp("site")
-            (folder / "blueprint.yaml").write_text(SITES[name])
-            assert write.onprem(folder / "blueprint.yaml", folder / "site", None, force=False) == 0
-            written[name] = folder / "site"
-        return written[name]
-
-    return of
+    return written_once(SITES, tmp_path_factory)
 
 
 @pytest.mark.parametrize("name", SITES)

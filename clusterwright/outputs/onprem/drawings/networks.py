@@ -53,11 +53,14 @@ def _storage(inventory: Inventory) -> tuple[_Level, ...]:
     return (
         _Level(words=ends, what="sides A and B each", role="storage"),
         *_switches(
-            (("leaf", fabric.leaf, ("node-leaf", "storage-leaf", "server-leaf", "manager-leaf")),
-             ("spine", fabric.spine, ("leaf-spine",)), ("core", fabric.core, ("spine-core",))),
+            (
+                ("leaf", fabric.leaf, ("node-leaf", "storage-leaf", "server-leaf", "manager-leaf")),
+                ("spine", fabric.spine, ("leaf-spine",)),
+                ("core", fabric.core, ("spine-core",)),
+            ),
             name,
         ),
-    )  # fmt: skip
+    )
 
 
 def _inband(inventory: Inventory) -> tuple[_Level, ...]:
@@ -66,9 +69,12 @@ def _inband(inventory: Inventory) -> tuple[_Level, ...]:
     return (
         _Level(words=ends, what="login, NFS, provisioning", role="management"),
         *_switches(
-            (("leaf", network.leaf, ("host-leaf",)),
-             ("aggregation", network.aggregation, ("leaf-aggregation",)),
-             ("core", network.core, ("aggregation-core",)), ("border", network.border, ("top-border",))),
+            (
+                ("leaf", network.leaf, ("host-leaf",)),
+                ("aggregation", network.aggregation, ("leaf-aggregation",)),
+                ("core", network.core, ("aggregation-core",)),
+                ("border", network.border, ("top-border",)),
+            ),
             INBAND_SWITCH,
         ),
         *(
@@ -76,7 +82,7 @@ def _inband(inventory: Inventory) -> tuple[_Level, ...]:
             if network.uplinks
             else ()
         ),
-    )  # fmt: skip
+    )
 
 
 def _oob(inventory: Inventory) -> tuple[_Level, ...]:

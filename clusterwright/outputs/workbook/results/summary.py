@@ -116,12 +116,12 @@ def write_result(work: Workbook, checked: Figure, changed: Figure, words: str) -
     page, row = work.page("Summary"), below_options(work) + 1
     page.text(row, 0, "Checks")
     page.put(row, 1, checked, "left")
-    told = when(
+    note = when(
         changed.equals(0.0),
         "Bands: every assumption at its low end, and at its high end. They and the answer are the engine's.",
         f"{words}: bands, answer and share of draws are those of the plan as it was written",
     )
-    page.put(FIGURES + 5, 0, told, "note")
+    page.put(FIGURES + 5, 0, note, "note")
 
 
 def _figures(
