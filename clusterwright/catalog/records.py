@@ -25,6 +25,7 @@ class System:
         psu_count, psu_needed: power supplies, and how many must live to carry the load; psu_needed_slowed: to go on at
             lower power, where a source says so.
         liquid_heat_fraction: share of the heat that leaves through liquid; 0 for systems that are cooled by air.
+        busbar: it has no power supplies: a bus bar of its rack feeds it with direct current.
         weight_kg, height_u, power_max_w, airflow_cfm: of one system.
     """
 
@@ -55,6 +56,7 @@ class System:
     psu_needed: int | None = None
     psu_needed_slowed: int | None = None
     liquid_heat_fraction: float | None = None
+    busbar: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -128,6 +128,7 @@ def _provisioning_files(plan: Plan, option: Option, catalogue: Catalogue, files:
         cluster=plan.cluster.name,
         scheduler=option.deployment.scheduler,
         architecture=(software and software.version("host_architecture")) or "x86_64",
+        accelerator=catalogue.accelerators[catalogue.systems[inventory.system].accelerator],
         gpus=catalogue.systems[inventory.system].gpus // inventory.hosts_per_node,
     )
 

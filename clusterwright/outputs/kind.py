@@ -155,4 +155,4 @@ class KindOutputs:
     contents: Callable[[Option], str] = lambda _: ""
     job_row: str = "| `jobs.md` | what jobs need on the machines |"
     working_nodes: Callable[[Option], int] = lambda option: option.cluster.nodes
-    acceptance: Callable[[Plan, Option, OnPremDesign], Sequence[Step]] = lambda *_: ()
+    acceptance: Callable[[Plan, Option, OnPremDesign, Catalogue], Sequence[Step]] = lambda *_: ()

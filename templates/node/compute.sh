@@ -10,9 +10,10 @@ require_slurm slurmd
 name="$(node_name)"
 
 count_gpus() {
-    local device count=0
-    for device in "$CLUSTER_DEVICES/$CLUSTER_ACCELERATOR_DEVICE"[0-9]*; do
-        if [ -c "$device" ]; then count=$((count + 1)); fi
+    local gpu count=0 number
+    for ((gpu = 0; gpu < CLUSTER_GPUS_PER_NODE; gpu++)); do
+        number=$((10#$CLUSTER_FIRST_ACCELERATOR + gpu * CLUSTER_ACCELERATOR_STEP))
+        if [ -c "$CLUSTER_DEVICES/$CLUSTER_ACCELERATOR_DEVICE$number" ]; then count=$((count + 1)); fi
     done
     printf '%s\n' "$count"
 }

@@ -21,7 +21,16 @@ gres_conf() {
     if [ "$CLUSTER_GPUS_PER_NODE" -gt 0 ]; then
         local first="$CLUSTER_FIRST_ACCELERATOR"
         local last=$((10#$first + CLUSTER_GPUS_PER_NODE - 1))
-        printf '%s\n' "Name=gpu Type=$CLUSTER_GPU_TYPE File=$CLUSTER_DEVICES/${CLUSTER_ACCELERATOR_DEVICE}[$first-$last]"
+        local numbers="$first-$last" flags="" gpu
+        if [ "$CLUSTER_ACCELERATOR_STEP" -gt 1 ]; then
+            numbers="$first"
+            for ((gpu = 1; gpu < CLUSTER_GPUS_PER_NODE; gpu++)); do
+                numbers+=",$((10#$first + gpu * CLUSTER_ACCELERATOR_STEP))"
+            done
+        fi
+        # Jobs on AMD's GPUs get ROCR_VISIBLE_DEVICES alone: with NVIDIA's variable as well HIP would count twice.
+        if [[ "$CLUSTER_ACCELERATOR_DEVICE" == dri/* ]]; then flags=" Flags=amd_gpu_env"; fi
+        printf '%s\n' "Name=gpu Type=$CLUSTER_GPU_TYPE File=$CLUSTER_DEVICES/${CLUSTER_ACCELERATOR_DEVICE}[$numbers]$flags"
     fi
 }
 

@@ -43,11 +43,14 @@ require CLUSTER_CLOUD CLUSTER_ROLE CLUSTER_NAME CLUSTER_PARTITION \
 : "${CLUSTER_DATABASE_HOST:=}" "${CLUSTER_DATABASE_USER:=}" "${CLUSTER_DATABASE_SECRET_ID:=}" "${CLUSTER_DATABASE_CA:=}"
 : "${CLUSTER_SPOT:=no}" "${CLUSTER_BUSY_METRIC:=no}" "${CLUSTER_USERS_ID:=}" "${CLUSTER_LOGIN_ROLE:=login}"
 : "${CLUSTER_JOB_ENVIRONMENT:=container}"
-# AMD's devices are render nodes, which Linux counts from 128.
+# AMD's devices are render nodes, which Linux counts from 128; from MI300 on a GPU has eight, all but the first for partitions.
 case "$CLUSTER_GPU_TYPE" in
-mi[0-9]*) : "${CLUSTER_ACCELERATOR_DEVICE:=dri/renderD}" "${CLUSTER_FIRST_ACCELERATOR:=128}" ;;
-*) : "${CLUSTER_ACCELERATOR_DEVICE:=nvidia}" "${CLUSTER_FIRST_ACCELERATOR:=0}" ;;
+mi[12][0-9]*) : "${CLUSTER_ACCELERATOR_DEVICE:=dri/renderD}" "${CLUSTER_FIRST_ACCELERATOR:=128}" ;;
+mi[0-9]*) : "${CLUSTER_ACCELERATOR_DEVICE:=dri/renderD}" "${CLUSTER_FIRST_ACCELERATOR:=128}" "${CLUSTER_ACCELERATOR_STEP:=8}" ;;
+gaudi*) : "${CLUSTER_ACCELERATOR_DEVICE:=accel/accel}" ;;
+*) : "${CLUSTER_ACCELERATOR_DEVICE:=nvidia}" ;;
 esac
+: "${CLUSTER_FIRST_ACCELERATOR:=0}" "${CLUSTER_ACCELERATOR_STEP:=1}"
 : "${CLUSTER_CONFINEMENT:=cgroup}" "${CLUSTER_SYSFS:=/sys}" "${CLUSTER_DEVICES:=/dev}"
 
 check_pattern CLUSTER_CLOUD 'aws|azure|gcp|local' 'one of aws, azure, gcp, local'
@@ -55,6 +58,7 @@ check_pattern CLUSTER_ROLE 'controller|login|compute' 'one of controller, login,
 check_pattern CLUSTER_SPOT 'yes|no' 'yes or no'
 check_pattern CLUSTER_ACCELERATOR_DEVICE '[a-z][A-Za-z0-9_/]*' 'the name of a device file without its number, such as nvidia or neuron'
 check_pattern CLUSTER_FIRST_ACCELERATOR '[0-9]{1,3}' 'the number of the first device file'
+check_pattern CLUSTER_ACCELERATOR_STEP '[1-9]' 'how far the numbers of device files are apart'
 check_pattern CLUSTER_BUSY_METRIC 'yes|no' 'yes or no'
 check_pattern CLUSTER_JOB_ENVIRONMENT 'container|venv|modules' 'one of container, venv, modules'
 check_pattern CLUSTER_NAME '[a-z][a-z0-9-]{0,30}' 'a lower-case name of letters, digits and hyphens'

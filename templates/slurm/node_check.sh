@@ -30,7 +30,11 @@ check_gpus() {
     case "$CLUSTER_GPU_TYPE" in
     mi[0-9]* | gaudi*)
         # Their devices are counted; what their tools say of errors is in acceptance.md.
-        count="$(find "${CLUSTER_DEVICES:-/dev}" \( -path '*/dri/renderD*' -o -path '*/accel/accel*' \) 2>/dev/null | wc -l)"
+        for ((index = 0; index < CLUSTER_GPUS_PER_NODE; index++)); do
+            if [ -e "${CLUSTER_DEVICES:-/dev}/$CLUSTER_ACCELERATOR_DEVICE$((CLUSTER_FIRST_ACCELERATOR + index * CLUSTER_ACCELERATOR_STEP))" ]; then
+                count=$((count + 1))
+            fi
+        done
         if [ "$count" -lt "$CLUSTER_GPUS_PER_NODE" ]; then fault "$count accelerators, $CLUSTER_GPUS_PER_NODE planned"; fi
         return
         ;;

@@ -155,7 +155,12 @@ def test_variables_that_others_make_necessary(
 
 @pytest.mark.parametrize(
     ("gpu_type", "files"),
-    [("h100", "dev/nvidia[0-7]"), ("mi300x", "dev/dri/renderD[128-135]"), ("trainium2", "dev/neuron[0-7]")],
+    [
+        ("h100", "dev/nvidia[0-7]"),
+        ("mi300x", "dev/dri/renderD[128,136,144,152,160,168,176,184] Flags=amd_gpu_env"),
+        ("mi250", "dev/dri/renderD[128-135] Flags=amd_gpu_env"),
+        ("trainium2", "dev/neuron[0-7]"),
+    ],
 )
 def test_each_maker_s_devices_reach_slurm(tmp_path: Path, gpu_type: str, files: str) -> None:
     """gres.conf names the device files of NVIDIA, AMD (render nodes, from 128) and, where told, of Neuron."""

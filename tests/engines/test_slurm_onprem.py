@@ -9,6 +9,7 @@ import pytest
 
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
+from clusterwright.catalog.software.accelerators import DeviceFiles
 from clusterwright.checks.prove.jobs.slurm import Controller, running
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.facility.fabric.system import fabric_of_system
@@ -45,6 +46,7 @@ POD = SlurmCluster(
     memory_mib=1_811_981,
     gpus_per_node=8,
     gres_type="h100",
+    devices=DeviceFiles(name="nvidia", first=0, step=1),
     partition="gpu",
     topology=units(32, 32, 32, 31),
 )

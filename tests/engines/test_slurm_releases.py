@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from clusterwright import assets
+from clusterwright.catalog.software.accelerators import DeviceFiles
 from clusterwright.checks.prove.jobs.slurm import Controller, running
 from clusterwright.outputs.onprem.slurm.cluster import SlurmCluster, TopologySwitch, slurm_texts
 
@@ -25,6 +26,7 @@ RACKS = SlurmCluster(
     memory_mib=869_750,
     gpus_per_node=4,
     gres_type="gb200",
+    devices=DeviceFiles(name="nvidia", first=0, step=1),
     partition="gpu",
     topology=(TopologySwitch(name="su1", nodes=tuple(range(1, 145))),),
     domain_nodes=18,

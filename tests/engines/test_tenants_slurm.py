@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.catalog.software.accelerators import DeviceFiles
 from clusterwright.checks.prove.jobs.slurm import free_port
 from clusterwright.outputs.onprem.slurm.cluster import SlurmCluster, TopologySwitch, slurm_texts
 from clusterwright.outputs.onprem.slurm.tenants import SCRIPT, accounts_of, tenant_documents
@@ -86,6 +87,7 @@ def _variant(folder: Path, ports: tuple[int, int]) -> dict[str, str]:
         memory_mib=64_000,
         gpus_per_node=GPUS,
         gres_type="h100",
+        devices=DeviceFiles(name="nvidia", first=0, step=1),
         partition="gpu",
         topology=(TopologySwitch(name="su1", nodes=(1, 2)),),
         accounts=accounts_of(TENANTS, NODES * GPUS),

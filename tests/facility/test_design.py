@@ -241,6 +241,8 @@ def test_systems_that_do_not_fit_are_refused_by_name() -> None:
     unknown = replace(catalogue.systems["dgx-h100"], fabric_ports=None)
     with pytest.raises(MissingFactError, match="compute ports"):
         design_onprem(system=unknown, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)
+    with pytest.raises(MissingFactError, match="hangs on a bus bar"):
+        _design(4, system="dgx-b300-busbar")
     third = replace(catalogue.systems["dgx-h100"], fabric_ports=3, fabric_bytes_per_s_per_gpu_one_way=50e9 * 3 / 8)
     with pytest.raises(RuleError, match="are no rails"):
         design_onprem(system=third, nodes=4, storage=storage_need(), site=Site(), catalogue=catalogue)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusterwright.catalog.software.accelerators import DeviceFiles
 from clusterwright.outputs.onprem.slurm.cluster import (
     ACCOUNTING_FILE,
     FILES,
@@ -45,6 +46,7 @@ POD = SlurmCluster(
     memory_mib=1_811_981,
     gpus_per_node=8,
     gres_type="h100",
+    devices=DeviceFiles(name="nvidia", first=0, step=1),
     partition="gpu",
     topology=units(32, 32, 32, 31),
 )
@@ -104,16 +106,16 @@ def test_host_lists_expand_to_the_same_names(numbers: set[int]) -> None:
 @pytest.mark.parametrize(
     ("gpus", "sockets", "cores", "expected"),
     [
-        (8, 2, 56, [("[0-3]", "0-55"), ("[4-7]", "56-111")]),
-        (4, 2, 72, [("[0-1]", "0-71"), ("[2-3]", "72-143")]),
-        (3, 2, 8, [("[0-2]", "0-15")]),
-        (1, 1, 8, [("[0]", "0-7")]),
+        (8, 2, 56, [("/dev/nvidia[0-3]", "0-55"), ("/dev/nvidia[4-7]", "56-111")]),
+        (4, 2, 72, [("/dev/nvidia[0-1]", "0-71"), ("/dev/nvidia[2-3]", "72-143")]),
+        (3, 2, 8, [("/dev/nvidia[0-2]", "0-15")]),
+        (1, 1, 8, [("/dev/nvidia[0]", "0-7")]),
     ],
 )
 def test_gpus_are_shared_by_the_sockets(gpus: int, sockets: int, cores: int, expected: list[tuple[str, str]]) -> None:
     """Sockets get equal shares of the GPUs; where that is not possible all GPUs get all cores."""
-    groups = gpu_groups(gpus=gpus, sockets=sockets, cores_per_socket=cores)
-    assert [(group["devices"], group["cores"]) for group in groups] == expected
+    groups = gpu_groups(POD.devices, gpus=gpus, sockets=sockets, cores_per_socket=cores)
+    assert [(group["files"], group["cores"]) for group in groups] == expected
 
 
 @pytest.mark.parametrize(

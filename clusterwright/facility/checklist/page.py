@@ -214,7 +214,7 @@ def _monitoring(design: OnPremDesign, standing: Sequence[Rack]) -> Iterator[Chec
     yield Check(
         area="Monitoring",
         item="health of GPUs and collectives",
-        found="DCGM and NCCL tests are in acceptance.md",
+        found="tests of both are in acceptance.md",
         limit="running all the time",
         verdict=UNKNOWN,
         note="a monitoring system is not part of this design",

@@ -84,9 +84,18 @@ def compute_limits(*, system: System, node_w: float, site: Site, rules: DesignRu
         node_w: most that it draws, in W.
         site: limits; its feed.
         rules: power factor.
+
+    Raises:
+        MissingFactError: a bus bar feeds the node, and its rack is not one that the catalogue has whole.
     """
     allowed = min(power_bounds(site), key=lambda bound: bound.value)
     whole = (system.height_u or 0) >= WHOLE_RACK_U
+    if system.busbar and not whole:
+        raise MissingFactError(
+            f"{system.name} hangs on a bus bar, and no power shelves of its rack are in the catalogue",
+            help="name a system with power supplies of its own: `clusterwright docs catalog` lists them",
+            path=("targets", "onprem", "system"),
+        )
     weight = weight_bound(site, whole=whole)
     each_w = site.feed.watts(rules.power_factor)
     if whole and system.psu_count:

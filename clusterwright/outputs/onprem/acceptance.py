@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from clusterwright.catalog.records import System
+from clusterwright.catalog.records import Catalogue, System
+from clusterwright.catalog.software.accelerators import AcceleratorSoftware, accelerator_software
 from clusterwright.catalog.software.node import Software
 from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import managed_devices
@@ -19,55 +19,7 @@ from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.outputs.kind import Step
 from clusterwright.outputs.kinds import outputs_of
 from clusterwright.plan.record import Option, Plan
-from clusterwright.units import percent
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VendorTools:
-    """Commands, as remembered from the makers' documentation.
-
-    Attributes:
-        listing: the accelerators of a node; memory: errors of their memory; diagnosis: a load test.
-        power: their power limit; all_reduce: a collective inside a node.
-    """
-
-    listing: str
-    memory: str
-    diagnosis: str
-    power: str
-    all_reduce: str
-
-
-_NVIDIA = VendorTools(
-    listing="nvidia-smi -L",
-    memory="nvidia-smi -q -d ECC,ROW_REMAPPER",
-    diagnosis="dcgmi diag -r 3",
-    power="nvidia-smi --query-gpu=power.limit --format=csv",
-    all_reduce="all_reduce_perf -b 16G -e 16G -g",
-)
-#: By the letters that catalogue ids of accelerators begin with.
-_OTHERS = {
-    "mi": VendorTools(
-        listing="amd-smi list",
-        memory="amd-smi metric --ecc",
-        diagnosis="rvs -c gst_single.conf",
-        power="amd-smi metric --power",
-        all_reduce="all_reduce_perf -b 16G -e 16G -g",
-    ),
-    "gaudi": VendorTools(
-        listing="hl-smi -L",
-        memory="hl-smi -q -d ECC",
-        diagnosis="hl_qual -c all -rmod parallel -f2 -l extreme",
-        power="hl-smi -q -d POWER",
-        all_reduce="hccl_demo --test all_reduce --size 16G, ranks",
-    ),
-}
-
-
-def tools_of(accelerator: str) -> VendorTools:
-    """Return the tools for an accelerator's catalogue id; NVIDIA's unless it is known to be another's."""
-    return next((tools for prefix, tools in _OTHERS.items() if accelerator.startswith(prefix)), _NVIDIA)
-
+from clusterwright.units import counted, percent
 
 #: Bus bandwidth of all_reduce (16 GiB) over nodes of eight H100 and eight ports of 400 Gb/s: usual, look closer below,
 #: replace below; GB/s. Source: Azure/ai-infrastructure-on-azure, SKU baselines, commit a01b0731 (2026-04-22).
@@ -77,13 +29,15 @@ _RATE_NAMES = {25e9: "HDR", 50e9: "NDR", 100e9: "XDR"}
 _SPREAD = 0.05
 
 
-def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence[Rack], cables: Sequence[Cable]) -> str:
+def acceptance(
+    plan: Plan, option: Option, catalogue: Catalogue, *, standing: Sequence[Rack], cables: Sequence[Cable]
+) -> str:
     """Return the runbook (Markdown): phases with commands, expected values of the plan, and room for results.
 
     Args:
         plan: for names and the workload.
         option: on premises: its design, storage throughput, predicted speed and the band of that.
-        system: of the nodes.
+        catalogue: for the nodes and their accelerators.
         standing: racks.
         cables: of all networks.
 
@@ -93,15 +47,18 @@ def acceptance(plan: Plan, option: Option, system: System, *, standing: Sequence
     design = option.design.facility
     if design is None:
         raise ValueError(f"{option.target} has no on-premises design")
+    system = catalogue.systems[design.inventory.system]
+    accelerator = catalogue.accelerators[system.accelerator]
+    tools = accelerator_software(accelerator.vendor, accelerator.generation)
     phases = {
         "Racks and cables, before power": _racks(design, standing, cables),
         "Power and cooling": _power(design, standing, system),
         "Management network": _management(design, standing),
         "Compute fabric": _fabric(design),
-        "Nodes": _nodes(option, system, design, plan.software_of(option.target)),
-        "Collectives": _collectives(design, system),
+        "Nodes": _nodes(option, system, design, plan.software_of(option.target), tools),
+        "Collectives": _collectives(design, system, tools),
         "Storage": _storage(design),
-        f"{option.deployment.scheduler.capitalize()} and the workload": _workload(plan, option, design),
+        f"{option.deployment.scheduler.capitalize()} and the workload": _workload(plan, option, design, catalogue),
     }
     lines = [
         f"# {plan.name}: acceptance test",
@@ -173,10 +130,11 @@ def _fabric(design: OnPremDesign) -> list[Step]:
     trunks = planes * (fabric.leaf_spine_cables + fabric.spine_core_cables)
     if design.inventory.compute_network != INFINIBAND_NETWORK:
         return [Step(do="`lldpctl` on every switch against `fabric.csv`", expect=f"{trunks:,} links between switches")]
+    switches = design.inventory.compute_switches
     return [
         Step(
             do="`ibnetdiscover` and compare with `fabric.ibnetdiscover`, port by port; GUIDs differ, names must not",
-            expect=f"{design.inventory.compute_switches:,} switches, {ports:,} ports, "
+            expect=f"{switches:,} switch{'es' if switches > 1 else ''}, {ports:,} ports, "
             f"{planes * fabric.node_leaf_cables + trunks:,} links{' in all planes' if planes > 1 else ''}",
         ),
         Step(
@@ -194,8 +152,10 @@ def _fabric(design: OnPremDesign) -> list[Step]:
     ]
 
 
-def _nodes(option: Option, system: System, design: OnPremDesign, software: Software | None) -> list[Step]:
-    tools, hosts = tools_of(system.accelerator), design.inventory.hosts_per_node
+def _nodes(
+    option: Option, system: System, design: OnPremDesign, software: Software | None, tools: AcceleratorSoftware
+) -> list[Step]:
+    hosts = design.inventory.hosts_per_node
     infiniband = design.inventory.compute_network == INFINIBAND_NETWORK
     ports = (system.fabric_ports or 0) // hosts or "all"
     version = None if software is None else software.version("driver")
@@ -237,7 +197,7 @@ def _versions(option: Option, software: Software | None) -> list[Step]:
     ]
 
 
-def _collectives(design: OnPremDesign, system: System) -> list[Step]:
+def _collectives(design: OnPremDesign, system: System, tools: AcceleratorSoftware) -> list[Step]:
     usual, look, replace = _MEASURED_GB_PER_S.get(system.accelerator, (None, None, None))
     alike = f"all nodes within {percent(_SPREAD)} of the median"
     gpus = system.gpus // design.inventory.hosts_per_node
@@ -247,10 +207,10 @@ def _collectives(design: OnPremDesign, system: System) -> list[Step]:
         else f"unknown for this accelerator: write down the first value; {alike}"
     )
     return [
-        Step(do=f"`{tools_of(system.accelerator).all_reduce} {gpus}` inside every node", expect=alike),
+        Step(do=f"`{tools.all_reduce} {gpus}` inside every node", expect=alike),
         Step(do="the same over every pair of neighbours (2 nodes)", expect=known),
         Step(
-            do=f"the same over all {design.inventory.nodes:,} nodes, then over each half",
+            do=f"the same over all {counted(design.inventory.nodes, 'node')}, then over each half",
             expect="halves alike; if not, divide further until the slow leaf or node is found",
         ),
     ]
@@ -280,9 +240,9 @@ def _storage(design: OnPremDesign) -> list[Step]:
     return steps
 
 
-def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[Step]:
+def _workload(plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalogue) -> list[Step]:
     kind, hosts = outputs_of(plan), design.inventory.hosts_per_node
-    nodes, gpus = f"{len(design.inventory.hosts()):,} nodes", f"{design.inventory.gpus:,} GPUs"
+    nodes, gpus = counted(len(design.inventory.hosts()), "node"), f"{design.inventory.gpus:,} GPUs"
     if option.deployment.scheduler == "kubernetes":
         asked = [
             Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {gpus} allocatable"),
@@ -294,10 +254,10 @@ def _workload(plan: Plan, option: Option, design: OnPremDesign) -> list[Step]:
             Step(do="`sinfo -N -l`", expect=f"{nodes} idle, {gpus}"),
             Step(
                 do=f"`srun -N {working} --gres=gpu:{option.cluster.gpus_per_node // hosts} hostname`",
-                expect=f"{working:,} names",
+                expect=counted(working, "name"),
             ),
         ]
-    return [*asked, *kind.acceptance(plan, option, design)]
+    return [*asked, *kind.acceptance(plan, option, design, catalogue)]
 
 
 def checklist(checks: Sequence[Check], *, title: str) -> str:

@@ -46,6 +46,7 @@ from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.words import own_facts_lines
 from clusterwright.pricing.quoted import by_part
 from clusterwright.tco.ledger.priced_lines import quotes_by_length
+from clusterwright.units import counted
 
 
 def own_parts(plan: Plan) -> dict[str, File]:
@@ -98,8 +99,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     }
     design = replace(option.design.facility, inventory=inventory)
     standing, cables = _drawn(design, catalogue)
-    system = catalogue.systems[inventory.system]
-    tests = acceptance(plan, option, system, standing=standing, cables=cables)
+    tests = acceptance(plan, option, catalogue, standing=standing, cables=cables)
     return _documents(
         design,
         catalogue,
@@ -109,7 +109,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         drawn=(standing, cables),
         scheduler=option.deployment.scheduler,
         job_row=outputs_of(plan).job_row,
-    ) | {"acceptance.md": text(tests), **runbook(plan, option, design, system), **own_parts(plan)}
+    ) | {"acceptance.md": text(tests), **runbook(plan, option, design, catalogue), **own_parts(plan)}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:
@@ -323,7 +323,7 @@ def _readme(
         (
             f"- Compute fabric: {_planes(inventory)}{tiers_text(fabric)} {inventory.compute_switch} in "
             f"{fabric.levels} level{'s' if fabric.levels > 1 else ''}; {fabric.units} scalable unit"
-            f"{'s' if fabric.units > 1 else ''} of {fabric.nodes_per_unit} nodes. {_purchase(fabric)}"
+            f"{'s' if fabric.units > 1 else ''} of {counted(fabric.nodes_per_unit, 'node')}. {_purchase(fabric)}"
         ),
         f"- Storage network: {tiers_text(inventory.storage_fabric)} {inventory.storage_switch}, sides A and B.",
         f"- Ethernet: {inventory.inband.switches} in-band and {inventory.oob_switches} out-of-band switches.",

@@ -1,29 +1,31 @@
 """The runbook of a cluster: bringing it up, what to watch, replacing parts, upgrades, growth."""
 
-from clusterwright.catalog.records import System
+from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.facility.cabling.addresses import capacity
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric.counts import FULL_UNITS
 from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.facility.server_roles import server_roles
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.onprem.acceptance import tools_of
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
+from clusterwright.units import counted
 
 PAGE = "runbook.md"
 
 
-def runbook(plan: Plan, option: Option, design: OnPremDesign, system: System) -> dict[str, File]:
+def runbook(plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalogue) -> dict[str, File]:
     """Return the page.
 
     Args:
         plan: for names.
         option: on premises.
         design: of the site.
-        system: of the nodes.
+        catalogue: for the nodes and their accelerators.
     """
     inventory, fabric = design.inventory, design.fabric
+    accelerator = catalogue.accelerators[catalogue.systems[inventory.system].accelerator]
     hosts = len(inventory.hosts())
     software = plan.software_of(option.target)
     roles = server_roles(inventory.servers(), scheduler=option.deployment.scheduler)
@@ -32,11 +34,12 @@ def runbook(plan: Plan, option: Option, design: OnPremDesign, system: System) ->
         "runbook.md.j2",
         cluster=plan.cluster.name,
         slurm=option.deployment.scheduler == "slurm",
+        counted=counted,
         hosts=hosts,
         first=inventory.hosts()[0],
         gpus=inventory.gpus // hosts,
-        tools=tools_of(system.accelerator),
-        nvidia=not system.accelerator.startswith(("mi", "gaudi")),
+        tools=accelerator_software(accelerator.vendor, accelerator.generation),
+        nvidia=accelerator.vendor == "NVIDIA",
         servers=[(role.role, role.servers) for role in roles],
         ethernet=inventory.compute_network == ETHERNET,
         rack_scale=inventory.hosts_per_node > 1,

@@ -189,12 +189,14 @@ def _network(design: OnPremDesign) -> list[str]:
     # A rack that comes whole is many hosts, each with ports of its own.
     hosts, share = len(inventory.hosts()), storage_share(inventory)
     who, each = ("nodes", "node") if inventory.hosts_per_node == 1 else ("compute trays", "tray")
+    each_host = who.removesuffix("s")
     verdict = "as much as" if share.network_bytes_per_s >= NODE_BYTES_PER_S else "LESS than"
     ports = storage.boxes * storage.ports_per_box
     lines = [
         (
             f"{ports:,} ports of {storage.boxes:,} boxes and {hosts * inventory.storage_ports:,} of "
-            f"{hosts:,} {who} meet in {inventory.storage_fabric.switches} {inventory.storage_switch}; "
+            f"{units.counted(hosts, each_host)} meet in {inventory.storage_fabric.switches} "
+            f"{inventory.storage_switch}; "
             f"{design.cables['storage']:,} cables, each in `cables.csv`. While all {who} draw, the network lets each "
             f"have {_rate(share.network_bytes_per_s)}: {verdict} the {_rate(NODE_BYTES_PER_S)} that NVIDIA's reference "
             "architectures require."

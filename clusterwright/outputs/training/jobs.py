@@ -13,6 +13,8 @@ from clusterwright.plan.training.record import TrainingOption, training_option, 
 
 #: Hours of the first run without data, which shows speed and stability; an assumption.
 _BURN_IN_HOURS = 24
+#: Where no job is written: of other vendors' accelerators, or without a shared file system for pods.
+_OWN_JOB = "the run's own job in the plan's layout"
 #: Who submits the training job, and how.
 _START = {
     "slurm": (
@@ -112,8 +114,10 @@ def contents(option: Option) -> str:
     return f"- `{option.target}/launch/`: the job, as a Slurm script with the layout's arguments"
 
 
-def acceptance(plan: Plan, option: Option, design: OnPremDesign) -> Sequence[Step]:  # noqa: ARG001 - as of any kind
+def acceptance(plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalogue) -> Sequence[Step]:
     """Return the steps with the job: its speed against the plan's, and the loss of a node."""
+    from clusterwright.outputs.training.slurm import has_job  # noqa: PLC0415 - only what is asked for is loaded
+
     chosen = training_option(option)
     speed = chosen.performance.tokens_per_s_per_gpu
     # The band of the run's days is that of its speed, turned round.
@@ -121,9 +125,13 @@ def acceptance(plan: Plan, option: Option, design: OnPremDesign) -> Sequence[Ste
     fast = speed * option.performance.calendar_days / option.performance.calendar_days_low
     kubernetes = option.deployment.scheduler == "kubernetes"
     submit = f"`{'kubernetes/jobs/submit.sh' if kubernetes else 'launch/submit.sh --host LOGIN'} --image IMAGE`"
+    # A job of Kubernetes reads its program and data from a file system.
+    written = has_job(training_plan(plan), chosen, catalogue) and not (
+        kubernetes and design.inventory.storage.kind == "object"
+    )
     return (
         Step(
-            do=f"{submit} without data for {_BURN_IN_HOURS} h",
+            do=f"{submit if written else _OWN_JOB} without data for {_BURN_IN_HOURS} h",
             expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
             "no restart",
         ),

@@ -53,6 +53,8 @@ def test_a_proof_leaves_out_what_only_nodes_run(folder: Path, tmp_path: Path) ->
         {"system": "dell-xe9680-h100"},
         {"system": "gaudi3-8gpu", "node": {"power": "8 kW"}},
         {"system": "gh200-1gpu"},
+        {"system": "mi300x-8gpu"},
+        {"system": "mi300x-8gpu", "scheduler": "kubernetes"},
         {"system": "dgx-h100", "fabric": {"kind": "roce", "planes": 2}},
         {"system": "dgx-h100", "fabric": {"purchase": "full-units"}},
     ],

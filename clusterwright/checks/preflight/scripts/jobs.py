@@ -254,13 +254,15 @@ def _told_to_slurm(instance: Instance, name: str, content: str) -> Iterator[Foun
 
 def _gres_conf(instance: Instance, name: str, line: int, function: str) -> Iterator[Found]:
     """Let the shell say what gres.conf a node of this type gets: restricted, without any program, without a file."""
-    amd = "mi" in (instance.accelerator or "").lower()
+    kind = (instance.accelerator or "").lower()
+    amd, step = kind.startswith("mi"), 8 if kind.startswith("mi3") else 1
     environment = {
         "CLUSTER_GPUS_PER_NODE": str(instance.gpus),
         "CLUSTER_GPU_TYPE": "gpu",
         "CLUSTER_DEVICES": "/dev",
         "CLUSTER_ACCELERATOR_DEVICE": "dri/renderD" if amd else "nvidia",
         "CLUSTER_FIRST_ACCELERATOR": "128" if amd else "0",
+        "CLUSTER_ACCELERATOR_STEP": str(step),
         "PATH": "",
     }
     with suppress(OSError, subprocess.TimeoutExpired):
@@ -283,7 +285,7 @@ def _gres_conf(instance: Instance, name: str, line: int, function: str) -> Itera
                 yield Found(file=name, line=line, message=message, fix=fix)
         first = int(environment["CLUSTER_FIRST_ACCELERATOR"])
         path = f"/dev/{environment['CLUSTER_ACCELERATOR_DEVICE']}"
-        absent = sorted(set(devices) - {f"{path}{first + one}" for one in range(instance.gpus)})
+        absent = sorted(set(devices) - {f"{path}{first + step * one}" for one in range(instance.gpus)})
         if absent and counts == [instance.gpus]:
             message = f"writes a gres.conf with {absent[0]}, which {instance.id} does not have"
             yield Found(file=name, line=line, message=message, fix=fix)

@@ -98,6 +98,11 @@ class Node:
         """Number of the first device file."""
         return 128 if self.device == "dri/renderD" else 0
 
+    @property
+    def device_step(self) -> int:
+        """How far the numbers of device files are apart: a GPU of MI300 and newer has eight render nodes."""
+        return 8 if self.device == "dri/renderD" and self.gpu_type.startswith("mi3") else 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Boots:
@@ -236,7 +241,7 @@ def _machine(given: Mapping[str, str], node: Node, role: str, fault: str = "") -
         "/opt/tcpdirect_benchmark/gpu_rxq_configuration.textproto": "trial\n",
         "/dev/dmabuf_import_helper": "",
     }
-    links = {f"/dev/{node.device}{first + number}": "/dev/null" for number in range(gpus)}
+    links = {f"/dev/{node.device}{first + node.device_step * number}": "/dev/null" for number in range(gpus)}
     for path, content, link in _fabric(node, node.interfaces - (fault == "fabric")):
         (links if link else files)[path] = content
     software = given.get("software.csv", "")

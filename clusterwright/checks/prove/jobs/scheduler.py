@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.checks.prove.jobs import blocks, parts
 from clusterwright.checks.prove.jobs.lines import (
     ACCOUNTING,
@@ -461,7 +462,8 @@ def _indices(text: str) -> list[int]:
 
 def _gres_lines(papers: Papers) -> Iterator[Finding]:
     system = papers.catalogue.systems[papers.documents.design.inventory.system]
-    kind = papers.catalogue.accelerators[system.accelerator].gres_type
+    accelerator = papers.catalogue.accelerators[system.accelerator]
+    kind, own = accelerator.gres_type, accelerator_software(accelerator.vendor, accelerator.generation)
     for line in lines_of(papers, GRES):
         if "autodetect" in line.values and line.get("AutoDetect").lower() not in {"off", "nvml"}:
             yield _said("SLM012", line, "AutoDetect", line.get("AutoDetect"), "off", "the lines say what there is")
@@ -476,17 +478,27 @@ def _gres_lines(papers: Papers) -> Iterator[Finding]:
         if line.get("Name") != "gpu" or line.get("Type") != kind:
             named = f"{line.get('Name')} {line.get('Type')}"
             yield _said("SLM012", line, "Name and Type", named, f"gpu {kind}", "slurm.conf's Gres names them so")
-        if re.fullmatch(r"/dev/nvidia(\[[\d,-]+\]|\d+)", line.get("File")) is None:
-            yield _said("SLM012", line, "File", line.get("File"), "/dev/nvidia and numbers", "GPUs are device files")
+        if re.fullmatch(rf"/dev/{own.devices.name}(\[[\d,-]+\]|\d+)", line.get("File")) is None:
+            expected = f"/dev/{own.devices.name} and numbers"
+            yield _said("SLM012", line, "File", line.get("File"), expected, "GPUs are device files")
+        if line.get("Flags") != (own.gres_flags or ""):
+            rule = "they say which variables jobs get"
+            yield _said("SLM012", line, "Flags", line.get("Flags"), own.gres_flags or "none", rule)
 
 
 def _by_host(papers: Papers, key: str) -> dict[str, list[list[int]]]:
-    """Return the numbers of a key of `gres.conf` for every host, line by line."""
+    """Return the numbers of a key of `gres.conf` for every host, line by line; -1 for a file of no accelerator."""
+    system = papers.catalogue.systems[papers.documents.design.inventory.system]
+    accelerator = papers.catalogue.accelerators[system.accelerator]
+    devices = accelerator_software(accelerator.vendor, accelerator.generation).devices
     found: defaultdict[str, list[list[int]]] = defaultdict(list)
     for line in lines_of(papers, GRES):
         if line.get("Name") == "gpu":
             for host in hosts_of(line.get("NodeName")) or papers.documents.design.inventory.hosts():
-                found[host].append(_indices(line.get(key).removeprefix("/dev/nvidia")))
+                numbers = _indices(line.get(key).removeprefix(f"/dev/{devices.name}"))
+                if key == "File":
+                    numbers = [-1 if (index := devices.index(number)) is None else index for number in numbers]
+                found[host].append(numbers)
     return found
 
 
@@ -512,7 +524,9 @@ def _gres_hosts(papers: Papers) -> Iterator[Finding]:
         if numbers != list(range(gpus)):
             said = ", ".join(map(str, numbers))
             rule = "as many GPUs as slurm.conf's Gres"
-            yield absent("SLM012", GRES, f"the device files of {host}", said, f"0 to {gpus - 1}, each once", rule)
+            yield absent(
+                "SLM012", GRES, f"the GPUs with device files of {host}", said, f"0 to {gpus - 1}, each once", rule
+            )
 
 
 def _gres_cores(papers: Papers) -> Iterator[Finding]:

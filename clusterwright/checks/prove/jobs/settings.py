@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
+from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.checks.prove.papers import Papers, absent, examined
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
@@ -69,13 +70,18 @@ def _node(papers: Papers) -> Iterator[Finding]:
     documents, inventory = papers.documents, papers.documents.design.inventory
     system, hosts = papers.catalogue.systems[inventory.system], inventory.hosts_per_node
     fabric = "infiniband" if inventory.compute_network == INFINIBAND_NETWORK else "roce"
+    accelerator = papers.catalogue.accelerators[system.accelerator]
+    devices = accelerator_software(accelerator.vendor, accelerator.generation).devices
     wanted = {
         "CLUSTER_CLOUD": "local",
         "CLUSTER_ROLE": "compute",
         "CLUSTER_NAME": documents.plan.cluster.name,
         "CLUSTER_PARTITION": documents.plan.cluster.partition,
         "CLUSTER_GPUS_PER_NODE": system.gpus // hosts,
-        "CLUSTER_GPU_TYPE": papers.catalogue.accelerators[system.accelerator].gres_type,
+        "CLUSTER_GPU_TYPE": accelerator.gres_type,
+        "CLUSTER_ACCELERATOR_DEVICE": devices.name,
+        "CLUSTER_FIRST_ACCELERATOR": devices.first,
+        "CLUSTER_ACCELERATOR_STEP": devices.step,
         "CLUSTER_FABRIC": fabric if system.fabric_ports else "none",
         "CLUSTER_FABRIC_INTERFACES": (system.fabric_ports or 0) // hosts,
         "CLUSTER_CONTROLLER_ADDRESS": inventory.servers()[0],

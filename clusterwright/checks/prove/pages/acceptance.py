@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.power import cord_load, fullest
 from clusterwright.checks.prove.pages.said import Sentence, Table
@@ -12,6 +13,7 @@ from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.plan.training.record import TrainingOption
+from clusterwright.units import counted
 
 FILE = "acceptance.md"
 _HEAD = ("#", "do", "expected", "seen")
@@ -70,7 +72,7 @@ def _fabric(hall: Hall) -> Iterator[Step]:
     planes = " in all planes" if hall.inventory.planes > 1 else ""
     yield (
         "`ibnetdiscover` and compare with `fabric.ibnetdiscover`, port by port; GUIDs differ, names must not",
-        f"{switches:,} switches, {ports:,} ports, {len(rows):,} links{planes}",
+        f"{switches:,} switch{'es' if switches > 1 else ''}, {ports:,} ports, {len(rows):,} links{planes}",
     )
     rate = _RATES.get(hall.inventory.compute_port_bytes_per_s)
     if rate is not None:
@@ -84,13 +86,13 @@ def _fabric(hall: Hall) -> Iterator[Step]:
 def _nodes(hall: Hall) -> Iterator[Step]:
     option, inventory = hall.papers.documents.option, hall.inventory
     software = hall.papers.documents.plan.software_of(option.target)
-    vendor = hall.papers.catalogue.accelerators[hall.system.accelerator].vendor
+    accelerator = hall.papers.catalogue.accelerators[hall.system.accelerator]
+    tools = accelerator_software(accelerator.vendor, accelerator.generation)
     gpus, driver = hall.system.gpus // inventory.hosts_per_node, None
     if software is not None:
         driver = software.version("driver")
-    if vendor == "NVIDIA":
-        version = "one driver version" if driver is None else f"driver {driver}"
-        yield "`nvidia-smi -L` on every node", f"{gpus} GPUs, {version} on all nodes"
+    version = "one driver version" if driver is None else f"driver {driver}"
+    yield f"`{tools.listing}` on every node", f"{gpus} GPUs, {version} on all nodes"
     fabric = None if software is None else software.version("fabricmanager")
     if software is not None and option.deployment.scheduler != "kubernetes":
         words = "status 0: what is pinned is there, nothing below what the set requires"
@@ -105,10 +107,11 @@ def _nodes(hall: Hall) -> Iterator[Step]:
 
 def _collectives(hall: Hall) -> Iterator[Step]:
     gpus = hall.system.gpus // hall.inventory.hosts_per_node
-    if hall.papers.catalogue.accelerators[hall.system.accelerator].vendor == "NVIDIA":
-        yield f"`all_reduce_perf -b 16G -e 16G -g {gpus}` inside every node", "all nodes within 5 % of the median"
+    accelerator = hall.papers.catalogue.accelerators[hall.system.accelerator]
+    tools = accelerator_software(accelerator.vendor, accelerator.generation)
+    yield f"`{tools.all_reduce} {gpus}` inside every node", "all nodes within 5 % of the median"
     halves = "halves alike; if not, divide further until the slow leaf or node is found"
-    yield f"the same over all {hall.inventory.nodes:,} nodes, then over each half", halves
+    yield f"the same over all {counted(hall.inventory.nodes, 'node')}, then over each half", halves
 
 
 def _storage(hall: Hall) -> Iterator[Step]:
@@ -129,14 +132,14 @@ def _scheduler(hall: Hall) -> Iterator[Step]:
     option, hosts = hall.papers.documents.option, len(hall.inventory.hosts())
     gpus = f"{hall.inventory.gpus:,} GPUs"
     if option.deployment.scheduler == "kubernetes":
-        yield "`kubectl get nodes -l node-kind=gpu`", f"{hosts:,} nodes Ready, {gpus} allocatable"
+        yield "`kubectl get nodes -l node-kind=gpu`", f"{counted(hosts, 'node')} Ready, {gpus} allocatable"
         return
     nodes = option.training_nodes if isinstance(option, TrainingOption) else option.cluster.nodes
     working = nodes * hall.inventory.hosts_per_node
-    yield "`sinfo -N -l`", f"{hosts:,} nodes idle, {gpus}"
+    yield "`sinfo -N -l`", f"{counted(hosts, 'node')} idle, {gpus}"
     each = option.cluster.gpus_per_node // hall.inventory.hosts_per_node
     if isinstance(option, TrainingOption):
-        yield f"`srun -N {working} --gres=gpu:{each} hostname`", f"{working:,} names"
+        yield f"`srun -N {working} --gres=gpu:{each} hostname`", counted(working, "name")
 
 
 def _work(hall: Hall) -> Iterator[Step]:
@@ -147,11 +150,12 @@ def _work(hall: Hall) -> Iterator[Step]:
     performance = option.performance
     speed, days = performance.tokens_per_s_per_gpu, performance.calendar_days
     slow, fast = speed * days / performance.calendar_days_high, speed * days / performance.calendar_days_low
-    submit = (
-        "kubernetes/jobs/submit.sh" if option.deployment.scheduler == "kubernetes" else "launch/submit.sh --host LOGIN"
-    )
+    kubernetes = option.deployment.scheduler == "kubernetes"
+    script, asks = ("kubernetes/jobs/submit.sh", "") if kubernetes else ("launch/submit.sh", " --host LOGIN")
+    written = (hall.papers.documents.site / script).is_file()
+    submit = f"`{script}{asks} --image IMAGE`" if written else "the run's own job in the plan's layout"
     yield (
-        f"`{submit} --image IMAGE` without data for 24 h",
+        f"{submit} without data for 24 h",
         f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; no restart",
     )
     spare = performance.failures.spare_nodes

@@ -9,7 +9,7 @@ from clusterwright.errors import Finding
 from clusterwright.facility.fabric.counts import FULL_UNITS, Fabric
 from clusterwright.facility.server_roles import server_roles
 from clusterwright.facility.spares import KINDS
-from clusterwright.units import percent
+from clusterwright.units import counted, percent
 
 FILE = "README.md"
 #: Gb/s of a port of the in-band network, and of a link to the users' network.
@@ -30,7 +30,7 @@ def _compute(hall: Hall) -> Sequence[str]:
         f"{planes}{_levels(hall, 'compute', inventory.planes)} {inventory.compute_switch}",
         f"{fabric.levels} level{'s' if fabric.levels > 1 else ''}",
         f"{fabric.units} scalable unit{'s' if fabric.units > 1 else ''}",
-        str(fabric.nodes_per_unit),
+        counted(fabric.nodes_per_unit, "node"),
         _purchase(fabric),
     )
 
@@ -140,7 +140,7 @@ SAID: tuple[Sentence | Table, ...] = (
     ),
     Sentence(
         file=FILE,
-        text="- Compute fabric: {} in {}; {} of {} nodes. {}\n",
+        text="- Compute fabric: {} in {}; {} of {}. {}\n",
         values=_compute,
         rule="fabric.csv counts switches, the plan units",
     ),

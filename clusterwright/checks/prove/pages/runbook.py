@@ -6,13 +6,14 @@ from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
 from clusterwright.facility.cabling.addresses import capacity
 from clusterwright.facility.server_roles import server_roles
+from clusterwright.units import counted
 
 FILE = "runbook.md"
 _INVENTORY, _SOFTWARE = "the inventory has them", "plan.json has this set"
 
 
 def _hosts(hall: Hall) -> Sequence[str]:
-    return (f"{len(hall.inventory.hosts()):,}",)
+    return (counted(len(hall.inventory.hosts()), "host"),)
 
 
 def _servers(hall: Hall) -> Sequence[str]:
@@ -42,12 +43,12 @@ def _slurm(hall: Hall) -> Sequence[str] | None:
 
 
 SAID: tuple[Sentence | Table, ...] = (
-    Sentence(file=FILE, text="\n{} hosts. Everything here is done", values=_hosts, rule=_INVENTORY),
+    Sentence(file=FILE, text="\n{}. Everything here is done", values=_hosts, rule=_INVENTORY),
     Sentence(file=FILE, text="| 3 | {} | time and names answer", values=_servers, rule="each server has one role"),
     Sentence(
         file=FILE,
-        text="| leaf switch | drain its {} hosts |",
-        values=lambda hall: (f"{hall.inventory.fabric.nodes_per_unit}",),
+        text="| leaf switch | drain its {} |",
+        values=lambda hall: (counted(hall.inventory.fabric.nodes_per_unit, "host"),),
         rule="a leaf joins a scalable unit",
     ),
     Sentence(

@@ -131,7 +131,7 @@ def _network(hall: Hall) -> Sequence[str]:
         f"{ports:,}",
         f"{boxes:,}",
         f"{of_hosts:,}",
-        f"{len(inventory.hosts()):,} {who}",
+        units.counted(len(inventory.hosts()), _who(hall)[0].removesuffix("s")),
         f"{switches} {inventory.storage_switch}",
         f"{len(links):,}",
         who,

@@ -4,6 +4,8 @@ import csv
 from collections.abc import Mapping, Sequence
 
 from clusterwright import assets
+from clusterwright.catalog.records import Accelerator
+from clusterwright.catalog.software.accelerators import accelerator_software, alerts_of
 from clusterwright.facility.cabling.addresses import IN_BAND, OUT_OF_BAND
 from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.facility.inventory import Inventory
@@ -47,7 +49,14 @@ def _table(name: str) -> list[dict[str, str]]:
 
 
 def provisioning_documents(
-    inventory: Inventory, tables: Mapping[str, str], *, cluster: str, scheduler: str, architecture: str, gpus: int
+    inventory: Inventory,
+    tables: Mapping[str, str],
+    *,
+    cluster: str,
+    scheduler: str,
+    architecture: str,
+    accelerator: Accelerator,
+    gpus: int,
 ) -> dict[str, File]:
     """Return the files by path within the folder.
 
@@ -57,6 +66,7 @@ def provisioning_documents(
         cluster: its name.
         scheduler: `slurm` or `kubernetes`.
         architecture: of the hosts' processors, `x86_64` or `arm64`.
+        accelerator: of the hosts.
         gpus: of one host.
     """
     machines = machines_of(inventory, tables["dhcp-hosts.csv"], scheduler=scheduler)
@@ -64,6 +74,7 @@ def provisioning_documents(
     inband, bmc = network_named(networks, IN_BAND), network_named(networks, OUT_OF_BAND)
     servers = [machine for machine in machines if machine.role != COMPUTE][:2]
     named = [server.name for server in servers]
+    of_vendor = accelerator_software(accelerator.vendor, accelerator.generation)
     values = {
         "cluster": cluster,
         "machines": machines,
@@ -73,7 +84,9 @@ def provisioning_documents(
         "ethernet": inventory.compute_network == ETHERNET,
         "slurm": scheduler == "slurm",
         "first": machines[0].name,
-        "gpus": gpus,
+        "exporter": of_vendor.exporter,
+        "exporter_port": of_vendor.exporter_port,
+        "alerts": alerts_of(accelerator.vendor, gpus=gpus),
         "server": named[0],
         "kernel_arguments": _ARGUMENTS,
         "architecture": _ARCHITECTURES[architecture],
@@ -88,7 +101,7 @@ def provisioning_documents(
         "services/hosts": _hosts(machines),
         "services/prometheus.yml": render("provisioning", "prometheus.yml.j2", **values),
         "services/alerts.yml": render("provisioning", "alerts.yml.j2", **values),
-        "firmware.csv": (assets.root() / "templates" / "provisioning" / "firmware.csv").read_text(encoding="utf-8"),
+        "firmware.csv": _firmware(accelerator.vendor),
         "kernel.csv": (assets.root() / "templates" / "provisioning" / "kernel.csv").read_text(encoding="utf-8"),
     }
     settings = _table("kernel.csv")
@@ -100,14 +113,22 @@ def provisioning_documents(
             role=role,
             time_servers=[server.address for server in servers],
             log_server=named[0],
+            services=[of_vendor.service] if role == COMPUTE and of_vendor.service else [],
             packages=_PACKAGES[role],
             settings=[row for row in settings if row["role"] == role],
         )
     written = {name: text(content) for name, content in files.items()}
     enlist = text(render("provisioning", "enlist.sh.j2", **values)).content
     written["maas/enlist.sh"] = File(content=enlist, executable=True)
-    written |= switch_documents(inventory, tables["cables.csv"], networks)
+    written |= switch_documents(inventory, tables["cables.csv"], networks, library=of_vendor.library)
     return {f"{FOLDER}/{name}": file for name, file in written.items()}
+
+
+def _firmware(vendor: str) -> str:
+    """Return firmware and settings with their checks: those of any machine, and those of a vendor's accelerators."""
+    rows = [row for row in _table("firmware.csv") if row["vendor"] in {"", vendor}]
+    header = [name for name in rows[0] if name != "vendor"]
+    return csv_text(header, ([row[name] for name in header] for row in rows))
 
 
 def _machines_csv(machines: Sequence[Machine]) -> str:

@@ -116,13 +116,16 @@ def _switch(
     )
 
 
-def switch_documents(inventory: Inventory, cables: str, networks: tuple[Network, ...]) -> dict[str, File]:
+def switch_documents(
+    inventory: Inventory, cables: str, networks: tuple[Network, ...], *, library: str
+) -> dict[str, File]:
     """Return settings by file name: for each Ethernet switch, or for the subnet manager of each InfiniBand fabric.
 
     Args:
         inventory: of the site.
         cables: text of `cables.csv`.
         networks: of the site.
+        library: of the accelerators' collectives.
     """
     values = {"dscp": ROCE_DSCP, "cnp_dscp": CNP_DSCP, "priority": PRIORITY}
     if inventory.compute_network != ETHERNET:
@@ -131,7 +134,8 @@ def switch_documents(inventory: Inventory, cables: str, networks: tuple[Network,
             f"opensm/{name}.conf": text(render("provisioning", "opensm.conf.j2", network=name, levels=levels, **values))
             for name, levels in fabrics.items()
         } | {"opensm/partitions.conf": text(render("provisioning", "partitions.conf.j2"))}
-    files = {"switches/roce.md": text(render("provisioning", "roce.md.j2", switch=inventory.compute_switch, **values))}
+    page = render("provisioning", "roce.md.j2", switch=inventory.compute_switch, library=library, **values)
+    files = {"switches/roce.md": text(page)}
     for switch in switches_of(inventory, cables, networks):
         model = inventory.compute_switch if switch.network == "compute" else inventory.storage_switch
         length = switch.prefix.partition("/")[2]

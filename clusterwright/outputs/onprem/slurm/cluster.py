@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clusterwright.blueprint import names
+from clusterwright.catalog.software.accelerators import DeviceFiles
 from clusterwright.catalog.software.node import slice_partition
 from clusterwright.facility.fabric.hop_groups import HopGroup
 from clusterwright.outputs.onprem.slurm.releases import BLOCK, Features, block_sizes, features
@@ -102,6 +103,7 @@ class SlurmCluster:
         memory_mib: of one node that jobs may use. Slurm drains a node that reports less, so this has to be below what
             the operating system shows.
         gpus_per_node, gres_type: GPUs of one node and their Slurm type, for example `h100`.
+        devices: device files of the GPUs; gres_flags: of gres.conf, None for none.
         topology: leaf entries first, then what is above them; every node in exactly one leaf entry.
         accounting_host: host of slurmdbd, None for no accounting.
         backup_host: second controller, which takes over when the first is gone; None for none.
@@ -123,6 +125,7 @@ class SlurmCluster:
     memory_mib: int
     gpus_per_node: int
     gres_type: str
+    devices: DeviceFiles
     partition: str
     topology: tuple[TopologySwitch, ...]
     accounting_host: str | None = None
@@ -133,6 +136,7 @@ class SlurmCluster:
     accounts: tuple[Account, ...] = ()
     domain_nodes: int = 1
     version: str | None = None
+    gres_flags: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what Slurm would refuse, or worse, only warn of in its log.
@@ -243,13 +247,14 @@ def host_list(prefix: str, numbers: Iterable[int], *, digits: int) -> str:
     return f"{prefix}[{','.join(spans)}]"
 
 
-def gpu_groups(*, gpus: int, sockets: int, cores_per_socket: int) -> tuple[dict[str, str], ...]:
+def gpu_groups(devices: DeviceFiles, *, gpus: int, sockets: int, cores_per_socket: int) -> tuple[dict[str, str], ...]:
     """Return which device files go with which core numbers: GPUs in order, in equal shares per socket.
 
     Worked example: a DGX H100 (8 GPUs, 2 x 56 cores) has GPUs 0-3 on cores 0-55 and 4-7 on cores 56-111 (NVIDIA DGX
     H100 user guide, system topology). With GPUs that the sockets cannot share evenly, all of them may use all cores.
 
     Args:
+        devices: of the node.
         gpus: of one node.
         sockets: CPU sockets of one node.
         cores_per_socket: cores, not hardware threads.
@@ -262,7 +267,7 @@ def gpu_groups(*, gpus: int, sockets: int, cores_per_socket: int) -> tuple[dict[
 
     return tuple(
         {
-            "devices": f"[{span(share * gpus_per_share, gpus_per_share)}]",
+            "files": devices.files(share * gpus_per_share, gpus_per_share),
             "cores": span(share * cores_per_share, cores_per_share),
         }
         for share in range(shares)
@@ -305,8 +310,12 @@ def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
         "accounting": _accounting_lines(cluster),
         "tenant_partitions": partition_lines(cluster.accounts, hosts(1, cluster.whole_nodes or cluster.node_count)),
         "gpu_groups": gpu_groups(
-            gpus=cluster.gpus_per_node, sockets=cluster.sockets, cores_per_socket=cluster.cores_per_socket
+            cluster.devices,
+            gpus=cluster.gpus_per_node,
+            sockets=cluster.sockets,
+            cores_per_socket=cluster.cores_per_socket,
         ),
+        "flags": f" Flags={cluster.gres_flags}" if cluster.gres_flags else "",
         "hops": _hops(cluster.topology),
         "lines": [_topology_line(switch, cluster) for switch in cluster.topology],
         "blocks": block_lines(cluster),

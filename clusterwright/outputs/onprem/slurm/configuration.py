@@ -5,6 +5,7 @@ from dataclasses import replace
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.software import mig
+from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.catalog.software.node import Software
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.hop_groups import hop_groups
@@ -48,6 +49,8 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
             help="add them to catalog/systems.csv with their source",
         )
     software = plan.software_of(option.target)
+    accelerator = catalogue.accelerators[system.accelerator]
+    of_vendor = accelerator_software(accelerator.vendor, accelerator.generation)
     cluster = SlurmCluster(
         cluster_name=plan.cluster.name,
         controller_host=CONTROLLER_HOST,
@@ -61,7 +64,9 @@ def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmClus
         threads_per_core=threads,
         memory_mib=int(system.memory_bytes / hosts * JOB_MEMORY_SHARE / 2**20),
         gpus_per_node=system.gpus // hosts,
-        gres_type=catalogue.accelerators[system.accelerator].gres_type,
+        gres_type=accelerator.gres_type,
+        devices=of_vendor.devices,
+        gres_flags=of_vendor.gres_flags,
         partition=plan.cluster.partition,
         divided=_divided(software, option.cluster.nodes * hosts),
         shared=_shared(software, option.cluster.nodes * hosts),

@@ -5,6 +5,7 @@ from pathlib import Path
 from clusterwright import assets
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import adapters_text, fabric_of
@@ -87,14 +88,15 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
     assert design.facility is not None  # noqa: S101 - on premises
     system = catalogue.systems[design.facility.system]
     inventory = design.facility.inventory
-    hosts = inventory.hosts_per_node
+    hosts, accelerator = inventory.hosts_per_node, catalogue.accelerators[system.accelerator]
     return render(
         "slurm",
         "node.env.j2",
         cluster=cluster.name,
         partition=cluster.partition,
         gpus=system.gpus // hosts,
-        gpu_type=catalogue.accelerators[system.accelerator].gres_type,
+        gpu_type=accelerator.gres_type,
+        devices=accelerator_software(accelerator.vendor, accelerator.generation).devices,
         fabric=fabric_of(option, catalogue) if system.fabric_ports else "none",
         interfaces=(system.fabric_ports or 0) // hosts,
         gbit_per_s=round(inventory.adapter_bytes_per_s(system) * 8 / 1e9),
