@@ -19,10 +19,12 @@ OWN_USAGE="
   --megatron FOLDER       folder of Megatron-LM; within the image if it is not on the shared file system
   --checkpoints FOLDER    on the shared file system
   --folder FOLDER         where the launch files go on the shared file system
+  --account NAME          of Slurm: the tenant whose job it is; without it, your own default
+  --qos NAME              of Slurm: NAME-spare of a tenant for GPUs that others leave free
   --host [USER@]HOST      login machine, for use where Slurm is not; ssh has to get there
   --ssh-config FILE       of ssh, for that host
   --no-node-check         do not look at the shared file system and the software from a node first"
-OWN_VALUES="--venv --modules --megatron --checkpoints --folder --host --ssh-config"
+OWN_VALUES="--venv --modules --megatron --checkpoints --folder --account --qos --host --ssh-config"
 OWN_FLAGS=--no-node-check
 IMAGE_FORMS="REGISTRY/NAME:TAG, or a squash file under $SHARED_PATH"
 IMAGE_FILES=yes
@@ -32,6 +34,11 @@ MEGATRON_SETTING=--megatron
 host='' ssh_config='' node_check=yes chosen=''
 plain_path='^(/[A-Za-z0-9._+-]+)+$'
 
+# set_slurm WHAT OPTION NAME: sbatch reads the name from its environment, and srun does for the look from a node.
+set_slurm() {
+    [[ $3 =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$ ]] || misused "$2 $3: a name of letters, digits and _ . - only"
+    export "SBATCH_$1=$3" "SLURM_$1=$3"
+}
 set_environment() {
     [ -z "$chosen" ] || [ "$chosen" = "$1" ] || misused "one of --image, --venv and --modules"
     chosen=$1 JOB_ENVIRONMENT=$1
@@ -46,6 +53,8 @@ set_own_value() {
     --megatron) MEGATRON_PATH=$2 ;;
     --checkpoints) CHECKPOINT_PATH=$2 ;;
     --folder) LAUNCH_PATH=$2 ;;
+    --account) set_slurm ACCOUNT "$1" "$2" ;;
+    --qos) set_slurm QOS "$1" "$2" ;;
     *) return 1 ;;
     esac
     words+=("$1" "$2")

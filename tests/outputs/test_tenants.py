@@ -101,13 +101,20 @@ def test_kubernetes_shares_every_resource_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tenants", "rule"),
-    [("{name: a, share: 0.1 %}", "TEN005"), ("{name: a, share: 50 %, max_gpus: 8}", "TEN006")],
+    ("tenants", "rules"),
+    [
+        ("{name: a, share: 0.1 %}", ["TEN005"]),
+        ("{name: a, share: 50 %, max_gpus: 8}", ["TEN006", "TEN008"]),
+        ("{name: a, share: 50 %, when_free: keep}", ["TEN008"]),
+        ("{name: a, share: 50 %, max_gpus_per_user: 64}", ["TEN008"]),
+        ("{name: a, share: 100 %, when_free: keep}", []),
+        ("{name: a, share: 50 %, max_gpus_per_user: 8}, {name: b, share: 0 %, when_free: borrow}", []),
+    ],
 )
-def test_shares_that_come_to_nothing_are_warned_of(tenants: str, rule: str) -> None:
+def test_shares_that_come_to_nothing_are_warned_of(tenants: str, rules: list[str]) -> None:
     """What depends on the size of the cluster is said when it is known."""
     plan = plan_of(GPT3, [*ASKED[:-1], f"tenants=[{tenants}]"], "onprem")
-    assert [found.id for found in plan.warnings if (found.id or "").startswith("TEN")] == [rule]
+    assert [found.id for found in plan.warnings if (found.id or "").startswith("TEN")] == rules
 
 
 def test_a_cloud_divides_nothing() -> None:

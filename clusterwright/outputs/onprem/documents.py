@@ -109,7 +109,7 @@ def onprem_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
         drawn=(standing, cables),
         scheduler=option.deployment.scheduler,
         job_row=outputs_of(plan).job_row,
-    ) | {"acceptance.md": text(tests), **runbook(plan, option, design, catalogue), **own_parts(plan)}
+    ) | {"acceptance.md": text(tests), **runbook(plan, option, design, catalogue, cables=cables), **own_parts(plan)}
 
 
 def _drawn(design: OnPremDesign, catalogue: Catalogue) -> tuple[Sequence[Rack], Sequence[Cable]]:

@@ -1,8 +1,12 @@
 """The runbook of a cluster: bringing it up, what to watch, replacing parts, upgrades, growth."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.facility.cabling.addresses import capacity
+from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric.counts import FULL_UNITS
 from clusterwright.facility.fabric.node_ports import ETHERNET
@@ -15,7 +19,18 @@ from clusterwright.units import counted
 PAGE = "runbook.md"
 
 
-def runbook(plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalogue) -> dict[str, File]:
+def _hosts_of_leaf(cables: Iterable[Cable]) -> int:
+    """Return the hosts on the leaf that has most of them."""
+    hosts: defaultdict[str, set[str]] = defaultdict(set)
+    for cable in cables:
+        if (cable.network, cable.tier) == ("compute", "node-leaf"):
+            hosts[cable.to_device].add(cable.from_device)
+    return max(map(len, hosts.values()), default=0)
+
+
+def runbook(
+    plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalogue, *, cables: Sequence[Cable]
+) -> dict[str, File]:
     """Return the page.
 
     Args:
@@ -23,6 +38,7 @@ def runbook(plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalog
         option: on premises.
         design: of the site.
         catalogue: for the nodes and their accelerators.
+        cables: of all networks.
     """
     inventory, fabric = design.inventory, design.fabric
     accelerator = catalogue.accelerators[catalogue.systems[inventory.system].accelerator]
@@ -47,6 +63,7 @@ def runbook(plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalog
         room=capacity(inventory) - hosts,
         units=fabric.units,
         unit=fabric.nodes_per_unit,
+        hosts_of_leaf=_hosts_of_leaf(cables),
         full=fabric.purchase == FULL_UNITS,
         slurm_version=None if software is None else software.version("slurm"),
         driver=None if software is None else software.version("driver"),

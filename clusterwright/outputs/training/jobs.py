@@ -124,7 +124,9 @@ def acceptance(plan: Plan, option: Option, design: OnPremDesign, catalogue: Cata
     slow = speed * option.performance.calendar_days / option.performance.calendar_days_high
     fast = speed * option.performance.calendar_days / option.performance.calendar_days_low
     kubernetes = option.deployment.scheduler == "kubernetes"
-    submit = f"`{'kubernetes/jobs/submit.sh' if kubernetes else 'launch/submit.sh --host LOGIN'} --image IMAGE`"
+    tenant = " --account TENANT" if plan.cluster.tenants else ""
+    script = "kubernetes/jobs/submit.sh" if kubernetes else f"launch/submit.sh --host LOGIN{tenant}"
+    submit = f"`{script} --image IMAGE`"
     # A job of Kubernetes reads its program and data from a file system.
     written = has_job(training_plan(plan), chosen, catalogue) and not (
         kubernetes and design.inventory.storage.kind == "object"

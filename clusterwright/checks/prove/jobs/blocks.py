@@ -11,6 +11,7 @@ from clusterwright.plan.tenants import Tenant, gpus_of
 
 DOMAINS, TENANTS = "node/nvlink_domains.csv", "node/tenants.sh"
 _LEVEL = re.compile(r"^level (\S+) .*?GrpTRES=gres/gpu=(\d+)", re.MULTILINE)
+_TAKES = re.compile(r"^level (\S+) .*?\bPreempt=(\S+)", re.MULTILINE)
 _ACCOUNT = re.compile(r"^account (\S+) ", re.MULTILINE)
 _FAIR = re.compile(r"^account (\S+) .*?Fairshare=(\d+)", re.MULTILINE)
 _MEMBER = re.compile(r"^member (\S+) (\S+)$", re.MULTILINE)
@@ -85,6 +86,7 @@ def tenants(papers: Papers) -> Iterator[Finding]:
         wrong = min(name for name in quotas.keys() | own.keys() if quotas.get(name) != own.get(name))
         rule = f"shares of {counted:,} GPUs, whole ones by largest remainder"
         yield absent("SLM018", TENANTS, f"the GPUs of {wrong}", quotas.get(wrong), own.get(wrong), rule)
+    yield from _taken_back(listed, text)
     accounts = set(_ACCOUNT.findall(text))
     members = sorted(_MEMBER.findall(text))
     planned = sorted((user, tenant.name) for tenant in listed for user in tenant.users)
@@ -109,11 +111,32 @@ def tenants(papers: Papers) -> Iterator[Finding]:
             yield absent("SLM018", f"{SLURM}:{line.number}", f"Nodes of {tenant.name}", there, expected, rule)
         if tenant.name not in accounts:
             yield absent("SLM018", TENANTS, f"the account {tenant.name}", None, "one", "its jobs name it")
+    yield from _enforced(listed, lines)
+
+
+def _enforced(tenants: Sequence[Tenant], lines: Sequence[Line]) -> Iterator[Finding]:
+    """Slurm takes back what tenants borrowed, and refuses jobs above their limits."""
+    if any(tenant.borrows for tenant in tenants):
+        preempts = {line.get("PreemptType").lower() for line in lines if "preempttype" in line.values}
+        if preempts != {"preempt/qos"}:
+            said, rule = ", ".join(sorted(preempts)) or None, "without it no job gives way to another"
+            yield absent("SLM018", SLURM, "PreemptType", said, "preempt/qos", rule)
     enforced = {line.get("AccountingStorageEnforce") for line in lines if "accountingstorageenforce" in line.values}
     if not any({"associations", "limits", "qos"} <= set(value.split(",")) for value in enforced):
         said = ", ".join(enforced) or None
         expected, rule = "associations,limits,qos", "without it nothing of the tenants is asked for"
         yield absent("SLM018", SLURM, "AccountingStorageEnforce", said, expected, rule)
+
+
+def _taken_back(tenants: Sequence[Tenant], text: str) -> Iterator[Finding]:
+    """Jobs within a share end those of every tenant that borrows, or the share is not the tenant's."""
+    gives_way = {f"{tenant.name}-spare" for tenant in tenants if tenant.borrows}
+    taken = {name: set(value.split(",")) for name, value in _TAKES.findall(text)}
+    for tenant in tenants:
+        said, expected = taken.get(tenant.name, set()), gives_way if tenant.share else set()
+        if expected and said != expected:
+            shown, rule = ",".join(sorted(said)) or None, "a share is taken back from those who borrow it"
+            yield absent("SLM018", TENANTS, f"Preempt of {tenant.name}", shown, ",".join(sorted(expected)), rule)
 
 
 def _nodes(line: Line, papers: Papers) -> list[str]:

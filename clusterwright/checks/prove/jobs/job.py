@@ -9,6 +9,7 @@ from clusterwright import assets
 from clusterwright.catalog.records import Model
 from clusterwright.checks.prove.jobs.lines import hosts_of, lines_of
 from clusterwright.checks.prove.jobs.scheduler import divided_hosts, node_lines
+from clusterwright.checks.prove.jobs.settings import JOB, assigned
 from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result, skipped
@@ -18,6 +19,9 @@ from clusterwright.plan.training.record import TrainingPlan, TrainingWorkload, t
 from clusterwright.sizing.records.job import Layout
 
 SCRIPT, MANIFEST = "launch/train.sbatch", "kubernetes/jobs/train.yaml"
+_JOBS_PAGE = "jobs.md"
+_EXPORTED_PORTS = re.compile(r"export NCCL_IB_HCA='?([=^\w,:]+)")
+_SAID_PORTS = re.compile(r"`NCCL_IB_HCA=([=^\w,:]+)`")
 _DIRECTIVE = re.compile(r"#SBATCH\s+--([\w-]+)(?:[= ](\S+))?")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)(?:[= ]+((?!--)[^\s)\\]+))?")
 _EXPORT = re.compile(r"^\s*export\s+(\w+)=(\S+)")
@@ -165,6 +169,33 @@ def _whole_nodes(papers: Papers) -> Iterator[Finding]:
     if value.upper() not in {"UNLIMITED", "INFINITE"} and _days(value) < days:
         wanted = f"at least {days:.1f} days, or UNLIMITED"
         yield absent("SBT001", f"{SCRIPT}:{number}", "--time", value, wanted, "the run takes as long")
+
+
+def _folder(papers: Papers) -> Iterator[Finding]:
+    """The job starts, and writes, where `submit.sh` puts its files: the folder that job.env names."""
+    said = _directives(papers)
+    number, folder = assigned(papers, JOB).get("LAUNCH_PATH", (1, ""))
+    if not folder:
+        return
+    rule = f"{JOB}:{number} has LAUNCH_PATH"
+    if "chdir" in said:
+        yield from _differs(said, "chdir", folder, rule)
+    number, value = said.get("output", (1, folder))
+    if value.startswith("/") and not value.startswith(f"{folder}/") and value != folder:
+        yield absent("SBT001", f"{SCRIPT}:{number}", "--output", value, f"a file of {folder}", rule)
+
+
+def _ports_on_page(papers: Papers) -> Iterator[Finding]:
+    """The page of jobs names the ports that the script exports."""
+    exported = _EXPORTED_PORTS.search(papers.text(SCRIPT))
+    path = papers.documents.site / _JOBS_PAGE
+    if exported is None or not path.is_file():
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        said = _SAID_PORTS.search(line)
+        if said is not None and said[1] != exported[1]:
+            rule = f"{SCRIPT} exports it"
+            yield absent("SBT001", f"{_JOBS_PAGE}:{number}", "NCCL_IB_HCA", said[1], exported[1], rule)
 
 
 def _days(text: str) -> float:
@@ -472,6 +503,8 @@ _OF_ANY = (_layout, _workload, _checkpoints, _sharded)
 _RULES = (
     _nodes,
     _partition,
+    _folder,
+    _ports_on_page,
     _accelerators,
     _whole_nodes,
     _processes,

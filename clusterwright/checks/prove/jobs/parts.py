@@ -29,6 +29,9 @@ _ROUNDED = 5e-4
 _WEIGHT = re.compile(r"GRES/gpu:([^=,\"]+)=([\d.]+)")
 #: How the second level of a tenant ends, whose jobs use what others leave; no limit in Slurm's accounting.
 _BORROWING, _NO_LIMIT = "-spare", "-1"
+#: A script in the same folder, as others call it.
+_CALLED = re.compile(r"\$here/([\w-]+\.sh)")
+_AROUND_JOBS = frozenset({"prolog.sh", "epilog.sh", "health_check.sh", "node_check.sh"})
 _PLACED = re.compile(r"mig\.sh (?:--at-boot )?([\w.+:,]+)")
 _PLACED_WORDS = re.compile(r"^MIG divides [^`]*`([^`]+)`", re.MULTILINE)
 
@@ -56,8 +59,18 @@ def programs(papers: Papers) -> Iterator[Finding]:
     if interval and interval.get("HealthCheckInterval") == "0":
         rule = "0 s looks at no node"
         yield absent("SLM019", f"{SLURM}:{interval.number}", "HealthCheckInterval", "0", "more than 0 s", rule)
+    yield from _called(papers, scripts)
     yield from _draining(papers)
     yield from _contained(papers, lines)
+
+
+def _called(papers: Papers, scripts: set[str]) -> Iterator[Finding]:
+    """A script that lies beside another one is called by its name."""
+    there = ", ".join(sorted(scripts))
+    for name in sorted(scripts & _AROUND_JOBS):
+        text = (papers.documents.site / "node" / name).read_text(encoding="utf-8")
+        for called in sorted(set(_CALLED.findall(text)) - scripts):
+            yield absent("SLM019", f"node/{name}", "a script that it calls", called, there, "node/ has these")
 
 
 def _draining(papers: Papers) -> Iterator[Finding]:

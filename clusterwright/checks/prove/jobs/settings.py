@@ -147,7 +147,12 @@ def _users(papers: Papers) -> Iterator[Finding]:
         entry: User | Group = users[int(place)] if section == "users" else groups[int(place)]
         said = f"{entry.name} {entry.uid if isinstance(entry, User) else entry.gid}"
         yield absent("SET002", f"{USERS}:{number}", str(section)[:-1], said, fault.help, fault.message)
+    names = {one.name for one in users}
     for number, line in _lines(papers, USERS):
+        kind, name = [*line.split(), "", ""][:2]
+        if kind == "key" and name not in names:
+            expected, rule = ", ".join(sorted(names)), "the list has these users"
+            yield absent("SET002", f"{USERS}:{number}", "the user of a key", name, expected, rule)
         if line.split()[0] not in {"user", "group", "key"}:
             yield absent(
                 "SET002", f"{USERS}:{number}", "a line", line, "user, group or key first", "users.sh reads these"

@@ -1,11 +1,12 @@
 """The control plane on premises: servers, the address that they share, ranges of pods; and how GPUs are divided."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, read_yaml, value_at, wrong
+from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, amount, read_yaml, value_at, values_at, wrong
 from clusterwright.checks.prove.papers import CellError
 from clusterwright.errors import Finding
 from clusterwright.facility.server_roles import server_roles
@@ -16,6 +17,12 @@ _INIT, _VIP = f"{_PLANE}/kubeadm-init.yaml", f"{_PLANE}/kube-vip.yaml"
 _JOINS = (f"{_PLANE}/kubeadm-join-control.yaml", f"{_PLANE}/kubeadm-join-node.yaml")
 #: Seconds that a leader keeps the address, has for renewing it, and waits between tries.
 _LEASE = ("vip_leaseduration", "vip_renewdeadline", "vip_retryperiod")
+#: Without each of these no server, or every one, answers at the shared address.
+_SWITCHES = ("vip_arp", "cp_enable", "vip_leaderelection")
+#: What the plan leaves to the system of a host is less than a tenth of it.
+_MOST_RESERVED = 0.1
+_PAGE = f"{_PLANE}/README.md"
+_ADDRESS_OF = re.compile(r"^\| (\S+) \| (\d+(?:\.\d+){3}) \|")
 _SLICES = "mig-slices"
 
 
@@ -95,10 +102,59 @@ def kubelets(cluster: Cluster) -> Iterator[Finding]:
         named = values.get("vip_interface")
         if port and named not in {None, port}:
             yield wrong(_ID, _VIP, "vip_interface", named, port, "ip-plan.csv has the servers' addresses there")
+        for key in _SWITCHES:
+            if str(values.get(key, "true")) != "true":
+                yield wrong(_ID, _VIP, key, values.get(key), "true", "one of the servers answers at the shared address")
+        version = _release(cluster)
+        for image in values_at(document, "spec.containers.*.image"):
+            if version is not None and not str(image).endswith(f":v{version}"):
+                yield wrong(_ID, _VIP, "image", image, f"v{version}", "plan.json has this release")
         times = [str(values.get(key, "")) for key in _LEASE]
         if all(time.isdigit() for time in times) and not int(times[0]) > int(times[1]) > int(times[2]):
             rule = "a lease is renewed before it ends"
             yield wrong(_ID, _VIP, " > ".join(_LEASE), " > ".join(times), "each less than the one before", rule)
+
+
+def _release(cluster: Cluster) -> str | None:
+    documents = cluster.papers.documents
+    software = documents.plan.software_of(documents.option.target)
+    return None if software is None else software.version("kube-vip")
+
+
+def reserved(cluster: Cluster) -> Iterator[Finding]:
+    """Yield reservations of the kubelet that leave pods nothing, and settings that are no truth values (`K8S011`)."""
+    kubelet = _of_kind(_read(cluster, _INIT), "KubeletConfiguration")
+    inventory = cluster.papers.documents.design.inventory
+    system = cluster.papers.catalogue.systems[inventory.system]
+    for key in ("failSwapOn", "serializeImagePulls"):
+        said = kubelet.get(key, True)
+        if not isinstance(said, bool):
+            yield wrong(_ID, _INIT, key, said, "true or false", "the kubelet refuses its settings")
+    hosts = inventory.hosts_per_node
+    there = {"memory": None if system.memory_bytes is None else system.memory_bytes / hosts}
+    if system.cpu_sockets and system.cpu_cores_per_socket:
+        threads = system.cpu_sockets * system.cpu_cores_per_socket * (system.cpu_threads_per_core or 1)
+        there["cpu"] = threads / hosts
+    for name, whole in there.items():
+        kept = sum(amount(value_at(kubelet, f"{key}.{name}") or 0) for key in ("systemReserved", "kubeReserved"))
+        if whole is not None and kept > whole * _MOST_RESERVED:
+            said = f"{kept / 2**30:,.0f}Gi" if name == "memory" else f"{kept:g}"
+            most = whole * _MOST_RESERVED
+            expected = f"at most {most / 2**30:,.0f}Gi" if name == "memory" else f"at most {most:.0f}"
+            rule = "pods have at least nine tenths of a host"
+            yield wrong(_ID, _INIT, f"{name} of systemReserved and kubeReserved", said, expected, rule)
+
+
+def page(cluster: Cluster) -> Iterator[Finding]:
+    """Yield servers that the page of the control plane has at another address (`K8S011`)."""
+    path = cluster.papers.documents.site / _PAGE
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    servers = _servers(cluster)
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _ADDRESS_OF.match(line)
+        if match is not None and match[1] in servers and match[2] != servers[match[1]]:
+            rule = "ip-plan.csv has it"
+            yield wrong(_ID, f"{_PAGE}:{number}", f"the address of {match[1]}", match[2], servers[match[1]], rule)
 
 
 def _shared(cluster: Cluster, host: str) -> Iterator[Finding]:

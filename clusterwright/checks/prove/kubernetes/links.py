@@ -1,19 +1,22 @@
 """What objects of a service name of each other: pods by their labels, ports, accounts, gateways, what is scaled."""
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
-from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, values_at, wrong
+from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, value_at, values_at, wrong
 from clusterwright.checks.prove.kubernetes.pods import templates
 from clusterwright.errors import Finding
 
 _ID = "K8S005"
+_THERE = "objects name what is there"
+_POOL, _HEALTH = "--pool-name", "/health"
+_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 _PODS = ("Job", "Deployment", "LeaderWorkerSet", "StatefulSet", "DaemonSet")
 #: Kind, where it names an object, and the kinds of that. Names of another namespace are not ours to look up.
 _NAMES = (
     ("ScaledObject", "spec.scaleTargetRef.name", ("Deployment", "LeaderWorkerSet")),
     ("HTTPRoute", "spec.parentRefs.*.name", ("Gateway",)),
-    ("HTTPRoute", "spec.rules.*.backendRefs.*.name", ("InferencePool", "Service")),
     ("InferencePool", "spec.endpointPickerRef.name", ("Service",)),
     ("RoleBinding", "roleRef.name", ("Role",)),
     ("RoleBinding", "subjects.*.name", ("ServiceAccount",)),
@@ -47,7 +50,69 @@ def names(cluster: Cluster) -> Iterator[Finding]:
         for one in cluster.of(kind) if there else ():
             for value in values_at(one.body, path):
                 if value not in there:
-                    yield wrong(_ID, one.place, path, value, ", ".join(sorted(there)), "objects name what is there")
+                    yield wrong(_ID, one.place, path, value, ", ".join(sorted(there)), _THERE)
+    for route in cluster.of("HTTPRoute"):
+        for backend in values_at(route.body, "spec.rules.*.backendRefs.*"):
+            kind = str(backend.get("kind", "Service"))
+            yield from _named(cluster, route, f"backendRefs of kind {kind}", backend.get("name"), kind)
+    for picker in cluster.of("Deployment"):
+        arguments = [str(word) for word in picker.at("spec.template.spec.containers.0.args") or []]
+        for option, value in pairwise(arguments):
+            if option == _POOL:
+                yield from _named(cluster, picker, option, value, "InferencePool")
+
+
+def _named(cluster: Cluster, one: Object, what: str, value: object, kind: str) -> Iterator[Finding]:
+    """A name of another object of a kind, of which the folder has some."""
+    there = {other.name for other in cluster.of(kind)}
+    if there and value not in there:
+        yield wrong(_ID, one.place, what, value, ", ".join(sorted(there)), _THERE)
+
+
+def ports_of_services(cluster: Cluster) -> Iterator[Finding]:
+    """Yield ports that are asked of a Service which does not have them."""
+    offered = {
+        (one.namespace, one.name): set(values_at(one.body, "spec.ports.*.port")) for one in cluster.of("Service")
+    }
+    for pool in cluster.of("InferencePool"):
+        picker, port = pool.at("spec.endpointPickerRef.name"), pool.at("spec.endpointPickerRef.port.number")
+        ports = offered.get((pool.namespace, str(picker)), set())
+        if port is not None and ports and port not in ports:
+            expected = " or ".join(sorted(map(str, ports)))
+            yield wrong(_ID, pool.place, "endpointPickerRef.port", port, expected, f"Service {picker} has it")
+
+
+def probed(cluster: Cluster) -> Iterator[Finding]:
+    """Yield engines that are asked for their health at another path than the one that they all answer."""
+    for one in cluster.of("Deployment", "LeaderWorkerSet", "StatefulSet"):
+        for template in templates(one):
+            for container in values_at(template, "spec.containers.*"):
+                for probe in _PROBES:
+                    path = value_at(container, f"{probe}.httpGet.path")
+                    if path not in {None, _HEALTH} and _engine(container):
+                        rule = "vLLM, SGLang and TensorRT-LLM answer there"
+                        yield wrong(_ID, one.place, f"{probe}.path", path, _HEALTH, rule)
+
+
+def held(cluster: Cluster) -> Iterator[Finding]:
+    """Yield volumes for a service's weights that are smaller than these (`K8S006`)."""
+    documents = cluster.papers.documents
+    # What a service reads from storage is its weights.
+    weights = documents.option.design.storage.dataset_bytes if documents.plan.workload.kind == "serve" else 0.0
+    for one in cluster.of("Deployment", "LeaderWorkerSet", "StatefulSet"):
+        for template in templates(one):
+            for volume in values_at(template, "spec.volumes.*"):
+                limit = value_at(volume, "emptyDir.sizeLimit")
+                if volume.get("name") == "model" and limit is not None and amount(limit) < weights:
+                    rule = "all weights are read into it"
+                    least = f"at least {weights / 2**30:,.0f}Gi"
+                    yield wrong("K8S006", one.place, "sizeLimit of model", limit, least, rule)
+
+
+def _engine(container: Mapping[str, Any]) -> bool:
+    """Tell whether a container is the serving engine: it has accelerators, its helpers have none."""
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return any(str(name).endswith(("/gpu", "/gaudi")) or "/mig-" in str(name) for name in limits)
 
 
 def _labels(template: Mapping[str, Any]) -> dict[str, str]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, wrong
+from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, value_at, wrong
 from clusterwright.checks.prove.papers import CellError
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
@@ -131,3 +131,14 @@ def releases(cluster: Cluster) -> Iterator[Finding]:
             if operator is not None and version is not None and not str(version).endswith(f"v{operator}"):
                 rule = "images of the operator's release"
                 yield wrong("K8S008", policy.place, f"{part}.version", version, f"network-operator-v{operator}", rule)
+
+
+def drivers(cluster: Cluster) -> Iterator[Finding]:
+    """Yield values of the GPU operator with another driver than the plan's (`K8S008`)."""
+    documents = cluster.papers.documents
+    software = documents.plan.software_of(documents.option.target)
+    expected = None if software is None else software.version("driver")
+    for file, values in cluster.values.items():
+        version = value_at(values, "driver.version")
+        if expected is not None and version is not None and version != expected:
+            yield wrong("K8S008", file, "driver.version", version, expected, "software.md and plan.json have it")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,11 @@ def value_at(body: object, path: str) -> Any:  # noqa: ANN401 - as above
 
 def values_at(body: object, path: str) -> Iterator[Any]:
     """Yield the values at a path in which `*` stands for every entry of a list."""
-    before, star, after = path.partition(".*.")
-    found = value_at(body, before)
+    before, star, after = path.partition(".*")
+    after, found = after.removeprefix("."), value_at(body, before)
+    if star and not after:
+        yield from found if isinstance(found, list) else ()
+        return
     if not star:
         if found is not None:
             yield found
@@ -95,10 +98,12 @@ class Cluster:
     Attributes:
         papers: plan, catalogue and tables.
         objects: of every file that a server is given.
+        values: of charts, by file.
     """
 
     papers: Papers
     objects: Sequence[Object]
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def of(self, *kinds: str) -> list[Object]:
         """Return the objects of some kinds."""
@@ -163,6 +168,19 @@ def read_objects(folder: Path) -> Iterator[Object]:
         name = f"{FOLDER}/{path.relative_to(folder).as_posix()}"
         if path.parent.name not in _NO_OBJECTS:
             yield from (Object(file=name, body=body) for body in read_yaml(path))
+
+
+def read_values(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the values of charts by file.
+
+    Raises:
+        ValueError: a file is no YAML, or holds something that is no object.
+    """
+    return {
+        f"{FOLDER}/{path.relative_to(folder).as_posix()}": body
+        for path in sorted(folder.glob("values/*.yaml"))
+        for body in read_yaml(path)
+    }
 
 
 def read_yaml(path: Path) -> list[dict[str, Any]]:

@@ -1,14 +1,17 @@
 """Pods: what they ask of a node, how those of a job find each other, where they run, and how many are started."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, wrong
+from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, value_at, wrong
+from clusterwright.checks.prove.site.switches import ROCE, traffic_class_of
 from clusterwright.errors import Finding
 
 _WORK = ("Job", "Deployment", "LeaderWorkerSet")
 _OPTION = re.compile(r"^--([\w-]+)=(.*)$")
+#: Where values of a chart have the tolerations of what it starts on every node.
+_OPERATOR_TOLERATIONS = ("daemonsets.tolerations", "operator.tolerations")
 _ADMISSION = "the admission policy of namespace.yaml"
 _ADDED = re.compile(r"one in \[([^\]]*)\]")
 _GPUS = ("/gpu", "/gaudi")
@@ -146,27 +149,48 @@ def _allowed(cluster: Cluster) -> set[str]:
     return {name for text in texts for listed in _ADDED.findall(text) for name in re.findall(r"[A-Z_]{3,}", listed)}
 
 
-def tolerated(cluster: Cluster) -> Iterator[Finding]:
-    """Yield pods with GPUs that the taints of the GPU nodes keep off (`K8S005`)."""
-    taints = {
-        str(taint.get("key"))
+def _taints(cluster: Cluster) -> set[tuple[str, str]]:
+    """Return key and effect of the taints of nodes with GPUs; a wrong taint of one node is that node's fault."""
+    return {
+        (str(taint.get("key")), str(taint.get("effect")))
         for node in cluster.of("Node")
         for taint in node.at("spec.taints") or []
-        if (node.at("metadata.labels") or {}).get("node-kind") == "gpu"
+        if (node.at("metadata.labels") or {}).get("node-kind") == "gpu" and str(taint.get("key")).endswith(_GPUS)
     }
-    # A wrong taint of one node is that node's fault.
-    taints = {key for key in taints if key.endswith(_GPUS)}
-    for one in cluster.of(*_WORK):
-        for template in templates(one) if asked_gpus(one) else ():
-            entries = template.get("spec", {}).get("tolerations") or []
-            keys = {None if entry.get("key") is None else str(entry["key"]) for entry in entries}
-            for taint in sorted(taints - keys) if None not in keys else ():
-                said = ", ".join(sorted(map(str, keys)))
-                yield wrong("K8S005", one.place, "tolerations", said, taint, "nodes with GPUs have this taint")
+
+
+def _kept_off(entries: Sequence[Mapping[str, Any]], taints: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the taints that none of the tolerations is for; one without a key or an effect is for all."""
+    for key, effect in sorted(taints):
+        if not any(one.get("key") in {None, key} and one.get("effect") in {None, effect} for one in entries):
+            yield key, effect
+
+
+def tolerated(cluster: Cluster) -> Iterator[Finding]:
+    """Yield pods for nodes with GPUs, an operator's too, that the taints of those nodes keep off (`K8S005`)."""
+    taints = _taints(cluster)
+    owners = [
+        (one.place, template.get("spec", {}).get("tolerations") or [])
+        for one in cluster.of(*_WORK)
+        for template in (templates(one) if asked_gpus(one) else ())
+    ]
+    owners += [(one.place, one.at("spec.tolerations") or []) for one in cluster.of("NicClusterPolicy")]
+    owners += [
+        (file, value_at(values, path))
+        for file, values in cluster.values.items()
+        for path in _OPERATOR_TOLERATIONS
+        if isinstance(value_at(values, path), list)
+    ]
+    for place, entries in owners:
+        for key, effect in _kept_off(entries, taints):
+            said = ", ".join(f"{one.get('key')} {one.get('effect', '')}".strip() for one in entries)
+            yield wrong("K8S005", place, "tolerations", said, f"{key} {effect}", "nodes with GPUs have this taint")
 
 
 def started(cluster: Cluster) -> Iterator[Finding]:
     """Yield settings of environment and shared memory without which collectives do not start."""
+    planned = traffic_class_of(cluster.papers)
+    traffic_class = None if planned is None else str(planned)
     for job in cluster.of("Job"):
         container = _container(job)
         environment = {entry.get("name"): entry.get("value") for entry in container.get("env") or []}
@@ -176,6 +200,10 @@ def started(cluster: Cluster) -> Iterator[Finding]:
         if whole and cluster.rails and environment.get("NCCL_NET") != "IB" and len(cluster.hosts) > 1:
             rule = "without it collectives may fall back to sockets"
             yield wrong("K8S009", job.place, "NCCL_NET", environment.get("NCCL_NET"), "IB", rule)
+        marked = environment.get("NCCL_IB_TC")
+        if environment.get("NCCL_NET") == "IB" and marked != traffic_class:
+            rule = f"{ROCE} has the mark of RoCE" if traffic_class else "packets of InfiniBand have no such mark"
+            yield wrong("K8S009", job.place, "NCCL_IB_TC", marked, traffic_class or "none", rule)
         added = container.get("securityContext", {}).get("capabilities", {}).get("add") or []
         allowed = _allowed(cluster)
         for one in added if allowed else ():

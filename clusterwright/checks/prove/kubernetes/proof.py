@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clusterwright.checks.prove.kubernetes import control_plane, links, network, nodes, pods, queues
-from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, read_objects, read_yaml
+from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, read_objects, read_values, read_yaml
 from clusterwright.checks.prove.papers import CellError, Papers, summed
 from clusterwright.checks.prove.records import Result, found, judged
 from clusterwright.errors import Finding
@@ -18,12 +18,14 @@ _RULES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     nodes.labels,
     nodes.kinds,
     queues.quota,
+    queues.admitted,
     queues.named,
     queues.volumes,
     queues.tenants,
     network.ports,
     network.addresses,
     network.releases,
+    network.drivers,
     pods.fitting,
     pods.joined,
     pods.placed,
@@ -32,9 +34,14 @@ _RULES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     links.names,
     links.selected,
     links.drained,
+    links.ports_of_services,
+    links.probed,
+    links.held,
     control_plane.endpoints,
     control_plane.ranges,
     control_plane.kubelets,
+    control_plane.reserved,
+    control_plane.page,
     control_plane.slices,
 )
 
@@ -49,7 +56,7 @@ def prove_kubernetes(papers: Papers) -> Result | None:
     names = tuple(documents.name(path) for path in paths)
     engine = "kubectl kustomize" if shutil.which("kubectl") else "comparison with the plan; kubectl is not installed"
     try:
-        cluster = Cluster(papers=papers, objects=list(read_objects(folder)))
+        cluster = Cluster(papers=papers, objects=list(read_objects(folder)), values=read_values(folder))
         findings = [*_kustomized(folder), *(said for rule in _RULES for said in _ruled(rule, cluster))]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"the files are not as they were written: {type(error).__name__}: {error}"

@@ -41,7 +41,8 @@ def _power(hall: Hall) -> Iterator[Step]:
     load = cord_load(hall, rack)
     what = "power shelf" if rack.shelves else "PDU"
     outcome = _LIVES.get(loss(hall.system, pdus=rack.feeds, lost=1).outcome, "no node goes down")
-    most = f"at most {site.rack_power_w / 1e3:,.1f} kW a rack, {hall.power.it_w / 1e3:,.0f} kW in all (nameplate)"
+    fullest_w = max(one.power_w for one in hall.racks)
+    most = f"at most {fullest_w / 1e3:,.1f} kW a rack, {hall.power.it_w / 1e3:,.0f} kW in all (nameplate)"
     yield "measure the draw of every rack under phase 8", most
     yield (
         f"under full load open one {what}'s breaker in one compute rack, close it again, go on to the next one",
@@ -151,7 +152,8 @@ def _work(hall: Hall) -> Iterator[Step]:
     speed, days = performance.tokens_per_s_per_gpu, performance.calendar_days
     slow, fast = speed * days / performance.calendar_days_high, speed * days / performance.calendar_days_low
     kubernetes = option.deployment.scheduler == "kubernetes"
-    script, asks = ("kubernetes/jobs/submit.sh", "") if kubernetes else ("launch/submit.sh", " --host LOGIN")
+    tenant = " --account TENANT" if plan.cluster.tenants else ""
+    script, asks = ("kubernetes/jobs/submit.sh", "") if kubernetes else ("launch/submit.sh", f" --host LOGIN{tenant}")
     written = (hall.papers.documents.site / script).is_file()
     submit = f"`{script}{asks} --image IMAGE`" if written else "the run's own job in the plan's layout"
     yield (

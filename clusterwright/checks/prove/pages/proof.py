@@ -15,6 +15,7 @@ from clusterwright.checks.prove.pages import (
     software,
     stock,
     storage,
+    tenants,
 )
 from clusterwright.checks.prove.pages.checklist import FILE as CHECKLIST
 from clusterwright.checks.prove.pages.checklist import prove_checklist
@@ -34,6 +35,7 @@ _SAID: tuple[Sentence | Table, ...] = (
     *launch.SAID,
     *cluster.SAID,
     *runbook.SAID,
+    *tenants.SAID,
 )
 _FILES = (
     readme.FILE,
@@ -43,6 +45,7 @@ _FILES = (
     stock.FILE,
     software.FILE,
     launch.FILE,
+    tenants.FILE,
     runbook.FILE,
     CHECKLIST,
     plan.FILE,

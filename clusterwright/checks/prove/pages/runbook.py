@@ -1,5 +1,6 @@
 """The runbook: hosts, servers with their roles, versions and room to grow, as inventory and plan have them."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from clusterwright.checks.prove.pages.hall import Hall
@@ -14,6 +15,14 @@ _INVENTORY, _SOFTWARE = "the inventory has them", "plan.json has this set"
 
 def _hosts(hall: Hall) -> Sequence[str]:
     return (counted(len(hall.inventory.hosts()), "host"),)
+
+
+def _hosts_of_leaf(hall: Hall) -> Sequence[str]:
+    hosts: defaultdict[str, set[str]] = defaultdict(set)
+    for row, _ in hall.links:
+        if (row["network"], row["tier"]) == ("compute", "node-leaf"):
+            hosts[row["to_device"]].add(row["from_device"])
+    return (counted(max(map(len, hosts.values()), default=0), "host"),)
 
 
 def _servers(hall: Hall) -> Sequence[str]:
@@ -48,8 +57,8 @@ SAID: tuple[Sentence | Table, ...] = (
     Sentence(
         file=FILE,
         text="| leaf switch | drain its {} |",
-        values=lambda hall: (counted(hall.inventory.fabric.nodes_per_unit, "host"),),
-        rule="a leaf joins a scalable unit",
+        values=_hosts_of_leaf,
+        rule="cables.csv joins so many with a leaf",
     ),
     Sentence(
         file=FILE,
@@ -58,6 +67,12 @@ SAID: tuple[Sentence | Table, ...] = (
         rule=_SOFTWARE,
     ),
     Sentence(file=FILE, text="| driver, now {} |", values=_versions("driver", without="fabricmanager"), rule=_SOFTWARE),
+    Sentence(
+        file=FILE,
+        text="| less than 30 days; more than {} off |",
+        values=lambda _: ("50 ms",),
+        rule="alerts.yml calls then (node_timex_offset_seconds)",
+    ),
     Sentence(file=FILE, text="| Slurm, now {} |", values=_slurm, rule=_SOFTWARE),
     Sentence(
         file=FILE,

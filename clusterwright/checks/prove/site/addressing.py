@@ -10,6 +10,7 @@ from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
 
 NETWORKS, PLAN, DHCP = "ip-networks.csv", "ip-plan.csv", "dhcp-hosts.csv"
+_BOND = "bond0"
 _ADDRESSES, _PREFIXES, _VLANS = (f"netbox/{name}.csv" for name in ("9-ip-addresses", "8-prefixes", "8-vlans"))
 #: A MAC as Linux, Windows and switches write it: with colons, hyphens, or dots between three groups, or bare.
 _MAC = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}|[0-9a-f]{4}(\.[0-9a-f]{4}){2}|[0-9a-f]{12}")
@@ -164,7 +165,7 @@ def _wanted(papers: Papers) -> dict[tuple[str, str], Row]:
     for row in papers.rows("cables.csv"):
         if row["tier"] not in _TIERS:
             continue
-        names = {"management": "mgmt", "host-leaf": "bond0"}
+        names = {"management": "mgmt", "host-leaf": _BOND}
         found[row["from_device"], names.get(row["tier"], f"{row['network']}-{row['from_port']}")] = row
     return found
 
@@ -257,6 +258,9 @@ def _netbox(papers: Papers) -> Iterator[Finding]:
             yield wrong(
                 "IPA006", row, f"the device of {address}", row["device"], own["device"], f"{own.place} has it so"
             )
+        elif row["device"] and row["interface"] not in _names_in_netbox(own):
+            name = f"the interface of {address}"
+            yield wrong("IPA006", row, name, row["interface"], own["interface"], f"{own.place} has it so")
         if row["device"] and (row["device"], row["interface"]) not in interfaces:
             yield wrong(
                 "IPA006",
@@ -266,6 +270,11 @@ def _netbox(papers: Papers) -> Iterator[Finding]:
                 "one of 6-interfaces.csv",
                 "NetBox joins them by name",
             )
+
+
+def _names_in_netbox(row: Row) -> tuple[str, str]:
+    """Return what NetBox calls an interface; the first port of a bond has the bond's address."""
+    return row["interface"], f"{row['network']}-1" if row["interface"] == _BOND else row["interface"]
 
 
 def _netbox_networks(papers: Papers) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result, found, judged
-from clusterwright.checks.prove.site import services, switches
+from clusterwright.checks.prove.site import bring_up, services, switches
 from clusterwright.errors import Finding
 
 FOLDER = "provisioning"
@@ -51,6 +51,10 @@ def prove_provisioning(papers: Papers) -> Result:
         services.clocks,
         services.images,
         services.roles,
+        bring_up.firmware,
+        bring_up.enlisting,
+        bring_up.alerts,
+        bring_up.page,
     )
     return examined(PART, papers, (_MACHINES, _NODES), rules, facts)
 

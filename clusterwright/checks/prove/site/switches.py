@@ -10,13 +10,16 @@ from clusterwright.checks.prove.papers import Papers, absent
 from clusterwright.errors import Finding
 
 _SWITCHES, _MANAGER = "provisioning/switches", "provisioning/opensm"
-_FRR, _NVUE, _ROCE = f"{_SWITCHES}/frr", f"{_SWITCHES}/nvue", f"{_SWITCHES}/roce.md"
+_FRR, _NVUE, ROCE = f"{_SWITCHES}/frr", f"{_SWITCHES}/nvue", f"{_SWITCHES}/roce.md"
 _PARTITIONS = f"{_MANAGER}/partitions.conf"
 _JOB = "launch/train.sbatch"
 _TO_LEAVES = {"node-leaf", "server-leaf", "storage-leaf", "manager-leaf"}
 _ASN = re.compile(r"^router bgp (\d+)$", re.MULTILINE)
 _ROUTER = re.compile(r"^ bgp router-id (\S+)$", re.MULTILINE)
 _HOST = re.compile(r"^hostname (\S+)$", re.MULTILINE)
+_PATHS = re.compile(r"^ *maximum-paths (\d+)$", re.MULTILINE)
+_LISTS = re.compile(r"^ip prefix-list (\S+) ", re.MULTILINE)
+_USES = re.compile(r"^ *match ip address prefix-list (\S+)$", re.MULTILINE)
 _OWN_PREFIX = re.compile(r"^ip prefix-list \S+ (?:seq \d+ )?permit (\S+)$", re.MULTILINE)
 _INTERFACE = re.compile(r"^interface (swp\S+)$", re.MULTILINE)
 _NEIGHBOUR = re.compile(r"^ neighbor (\S+) interface peer-group fabric$", re.MULTILINE)
@@ -110,11 +113,23 @@ def routers(papers: Papers) -> Iterator[Finding]:
             said = f"{router}, which {routers[router]} has" if router else ""
             yield absent("PRV004", file, "bgp router-id", said, "one of its own", "routers are known by it")
         routers[router] = name
+        yield from _ways(file, text, len(ports.trunks))
         network = prefixes.get(f"{ports.network} {name}")
         if network is not None and network["prefix"] not in _OWN_PREFIX.findall(text):
             said = ", ".join(_OWN_PREFIX.findall(text))
             rule = f"{network.place} has the network of its machines"
             yield absent("PRV004", file, "the prefixes that it announces", said, network["prefix"], rule)
+
+
+def _ways(file: str, text: str, trunks: int) -> Iterator[Finding]:
+    """A switch spreads packets over all its trunks, and announces by a list that it has."""
+    paths = _first(_PATHS, text)
+    if paths and int(paths) < trunks:
+        yield absent("PRV004", file, "maximum-paths", paths, f"at least {trunks}", "packets take every trunk")
+    defined = set(_LISTS.findall(text))
+    for used in sorted(set(_USES.findall(text)) - defined):
+        rule = "a list that is not there lets nothing through"
+        yield absent("PRV004", file, "prefix-list", used, ", ".join(sorted(defined)), rule)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,6 +139,7 @@ class _Settings:
     file: str
     values: Mapping[str, str]
     ports: Mapping[str, Mapping[str, str]]
+    adaptive: tuple[str, ...] = ()
 
 
 _OF_PORT = {
@@ -132,6 +148,7 @@ _OF_PORT = {
     "neighbour": re.compile(r"^nv set vrf \S+ router bgp neighbor (\S+) (?:peer-group|remote-as) (\S+)$", re.MULTILINE),
 }
 _VALUE = re.compile(r"^nv set (.+) (\S+)$", re.MULTILINE)
+_ADAPTIVE = re.compile(r"^nv set interface (swp\S+) router adaptive-routing enable on$", re.MULTILINE)
 
 
 def _settings(papers: Papers, name: str) -> _Settings | None:
@@ -143,6 +160,7 @@ def _settings(papers: Papers, name: str) -> _Settings | None:
         file=file,
         values=dict(_VALUE.findall(text)),
         ports={key: dict(pattern.findall(text)) for key, pattern in _OF_PORT.items()},
+        adaptive=tuple(_ADAPTIVE.findall(text)),
     )
 
 
@@ -180,6 +198,7 @@ def _ports(own: _Settings, ports: _Ports, mtu: str) -> Iterator[Finding]:
     for what, said_of, wanted in (
         ("the neighbours", set(own.ports["neighbour"]), ports.trunks),
         ("the access ports", set(own.ports["vlan"]), ports.machines),
+        ("the ports with adaptive routing", set(own.adaptive), ports.trunks if own.adaptive else set()),
     ):
         if said_of != wanted:
             said = f"{len(said_of)}, with {', '.join(sorted(said_of ^ wanted)[:3])} more or less"
@@ -234,14 +253,20 @@ _JOB_CLASS = re.compile(r"^\s*export NCCL_IB_TC=['\"]?(\d+)", re.MULTILINE)
 _PAGE_MTU = re.compile(r"\| MTU \| ([\d,]+) on switches")
 
 
+def traffic_class_of(papers: Papers) -> int | None:
+    """Return the traffic class by which jobs mark their packets; None where no page has a mark of RoCE."""
+    mark = _first(re.compile(_MARK_SAID[0]), _text(papers, ROCE))
+    return int(mark) << _DSCP_SHIFT | _ECN if mark else None
+
+
 def marks(papers: Papers) -> Iterator[Finding]:
     """Find marks, priorities and traffic classes of RoCE that do not follow from one another (`PRV006`)."""
-    text = _text(papers, _ROCE)
+    text = _text(papers, ROCE)
     if not text:
         return
     mark = _first(re.compile(_MARK_SAID[0]), text)
     dscp = int(mark) if mark else 0
-    priority, traffic_class = dscp >> _PRIORITY_SHIFT, dscp << _DSCP_SHIFT | _ECN
+    priority, traffic_class = dscp >> _PRIORITY_SHIFT, traffic_class_of(papers) or 0
     for patterns, expected, rule in (
         (_MARK_SAID, dscp, "switches and hosts have one mark"),
         (_PRIORITY_SAID, priority, f"DSCP {dscp} is of priority {priority}"),
@@ -262,7 +287,7 @@ def marks(papers: Papers) -> Iterator[Finding]:
 def _job_class(papers: Papers, traffic_class: int) -> Iterator[Finding]:
     """Packets of the job have the mark of RoCE."""
     job = _text(papers, _JOB)
-    rule = f"{_ROCE} has the mark of RoCE; packets without it are dropped, not held back"
+    rule = f"{ROCE} has the mark of RoCE; packets without it are dropped, not held back"
     for match in _JOB_CLASS.finditer(job):
         if int(match[1]) != traffic_class:
             line = job.count("\n", 0, match.start()) + 1
@@ -273,7 +298,7 @@ def _job_class(papers: Papers, traffic_class: int) -> Iterator[Finding]:
 
 def _on_page(text: str, match: re.Match[str], expected: object, rule: str) -> Finding:
     line = text.count("\n", 0, match.start()) + 1
-    return absent("PRV006", f"{_ROCE}:{line}", f"“{match[0]}”", match[1], expected, rule)
+    return absent("PRV006", f"{ROCE}:{line}", f"“{match[0]}”", match[1], expected, rule)
 
 
 def _page_mtu(papers: Papers, text: str) -> Iterator[Finding]:
@@ -284,6 +309,10 @@ def _page_mtu(papers: Papers, text: str) -> Iterator[Finding]:
     )
     if said and mtus and said[1].replace(",", "") != mtus.most_common(1)[0][0]:
         yield _on_page(text, said, mtus.most_common(1)[0][0], f"{_NVUE} sets it")
+
+
+#: OpenSM takes four bits.
+_MOST_PRIORITY = 15
 
 
 def managers(papers: Papers) -> Iterator[Finding]:
@@ -301,6 +330,10 @@ def managers(papers: Papers) -> Iterator[Finding]:
         if said and count > 1 and engine.split(",")[0] not in _TREE:
             rule = f"of {count} levels, other ways may close a circle in which packets wait for each other"
             yield absent("PRV007", file, "routing_engine", engine, ", ".join(_TREE[:2]), rule)
+        priority = said.get("sm_priority", "0")
+        if not (priority.isdigit() and int(priority) <= _MOST_PRIORITY):
+            rule = "the manager of the highest priority is the master"
+            yield absent("PRV007", file, "sm_priority", priority, f"0 to {_MOST_PRIORITY}", rule)
         if said and said.get("partition_config_file", "").rpartition("/")[2] != "partitions.conf":
             value = said.get("partition_config_file")
             yield absent("PRV007", file, "partition_config_file", value, "partitions.conf", "the folder has it")

@@ -37,6 +37,8 @@ _ARGUMENTS = {
     CONTROL: ("quiet",),
     LOGIN: ("quiet",),
 }
+#: Of them, those of processors of the x86 family; Arm's cores and IOMMU have no such arguments.
+_X86_ARGUMENTS = ("iommu=pt", "processor.", "intel_idle.")
 _ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
 #: Where time comes from until the site names its own.
 _UPSTREAM = ("TIME-SERVER-1", "TIME-SERVER-2")
@@ -88,7 +90,7 @@ def provisioning_documents(
         "exporter_port": of_vendor.exporter_port,
         "alerts": alerts_of(accelerator.vendor, gpus=gpus),
         "server": named[0],
-        "kernel_arguments": _ARGUMENTS,
+        "kernel_arguments": _arguments(architecture),
         "architecture": _ARCHITECTURES[architecture],
         "upstream": _UPSTREAM,
         "prefix": inband.prefix,
@@ -101,7 +103,7 @@ def provisioning_documents(
         "services/hosts": _hosts(machines),
         "services/prometheus.yml": render("provisioning", "prometheus.yml.j2", **values),
         "services/alerts.yml": render("provisioning", "alerts.yml.j2", **values),
-        "firmware.csv": _firmware(accelerator.vendor),
+        "firmware.csv": _firmware(accelerator.vendor, architecture),
         "kernel.csv": (assets.root() / "templates" / "provisioning" / "kernel.csv").read_text(encoding="utf-8"),
     }
     settings = _table("kernel.csv")
@@ -124,10 +126,22 @@ def provisioning_documents(
     return {f"{FOLDER}/{name}": file for name, file in written.items()}
 
 
-def _firmware(vendor: str) -> str:
-    """Return firmware and settings with their checks: those of any machine, and those of a vendor's accelerators."""
-    rows = [row for row in _table("firmware.csv") if row["vendor"] in {"", vendor}]
-    header = [name for name in rows[0] if name != "vendor"]
+def _arguments(architecture: str) -> dict[str, tuple[str, ...]]:
+    if architecture == "x86_64":
+        return _ARGUMENTS
+    return {
+        role: tuple(word for word in words if not word.startswith(_X86_ARGUMENTS)) for role, words in _ARGUMENTS.items()
+    }
+
+
+def _firmware(vendor: str, architecture: str) -> str:
+    """Return firmware and settings with their checks: those of a vendor's accelerators and of these processors."""
+    rows = [
+        row
+        for row in _table("firmware.csv")
+        if row["vendor"] in {"", vendor} and row["processors"] in {"", architecture}
+    ]
+    header = [name for name in rows[0] if name not in {"vendor", "processors"}]
     return csv_text(header, ([row[name] for name in header] for row in rows))
 
 
