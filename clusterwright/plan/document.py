@@ -2,8 +2,9 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, Union
 
 from clusterwright.errors import InputError
@@ -94,7 +95,11 @@ def _kind_and_schema(text: str) -> tuple[type[Plan], int | None]:
     return record, schema if isinstance(schema, int) and schema in _SCHEMAS else None
 
 
-def _adapter(record: Any) -> Any:  # noqa: ANN401 - pydantic's generic adapter
+def _new_adapter(record: Any) -> Any:  # noqa: ANN401 - pydantic's generic adapter
     from pydantic import TypeAdapter  # noqa: PLC0415
 
     return TypeAdapter(record)
+
+
+#: A quarter of a second each time: a reader of many plans pays it once.
+_adapter: Callable[[Any], Any] = lru_cache(maxsize=8)(_new_adapter)
