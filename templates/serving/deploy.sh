@@ -11,13 +11,20 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=/dev/null
 . "$here/deploy.env"
 
-image='' model='' fetch_image='' prometheus='' gateway_class='' picker_image='' check_only=no
+image='' model='' fetch_image='' prometheus='' gateway_class='' picker_image='' router_image='' check_only=no
 problems=()
 say() { printf '%s\n' "$*" >&2; }
 problem() { problems+=("$1"); }
 misused() {
     say "deploy.sh: $*"
     exit 2
+}
+# Names of the router of two pools, and bounds of the pool that prefills: there alone.
+: "${ROUTER_NAME:=}" "${PREFILL_FEWEST:=}" "${PREFILL_MOST:=}"
+bounds="from $FEWEST to $MOST replicas" always=$MOST
+[ -z "$ROUTER_NAME" ] || {
+    bounds="from $PREFILL_FEWEST to $PREFILL_MOST workers that prefill and from $FEWEST to $MOST that decode"
+    always="$PREFILL_MOST and $MOST"
 }
 usage() {
     cat <<TEXT
@@ -26,16 +33,17 @@ usage: ./deploy.sh --image IMAGE --model SOURCE [OPTIONS]
   --image IMAGE          $ENGINE_NAME: REGISTRY/NAME@sha256:DIGEST, so that every replica runs the same
   --model SOURCE         $MODEL_FORMS
   --fetch-image IMAGE    rclone, for object stores: REGISTRY/NAME@sha256:DIGEST
-  --prometheus URL       lets KEDA scale from $FEWEST to $MOST replicas; without it there are always $MOST
+  --prometheus URL       lets KEDA scale $bounds; without it there are always $always
   --gateway CLASS        a gateway of this class that picks the replica with the least load; needs --picker-image
   --picker-image IMAGE   the endpoint picker of the inference extension: REGISTRY/NAME@sha256:DIGEST
   --check                check everything, and apply nothing
 TEXT
+    [ -z "$ROUTER_NAME" ] || echo "  --router-image IMAGE   $ROUTER_NAME: REGISTRY/NAME@sha256:DIGEST"
 }
 
 while [ $# -gt 0 ]; do
     case $1 in
-    --image | --model | --fetch-image | --prometheus | --gateway | --picker-image)
+    --image | --model | --fetch-image | --prometheus | --gateway | --picker-image | --router-image)
         [ $# -gt 1 ] && [ -n "$2" ] || misused "$1 needs a value"
         case $1 in
         --image) image=$2 ;;
@@ -44,6 +52,7 @@ while [ $# -gt 0 ]; do
         --prometheus) prometheus=$2 ;;
         --gateway) gateway_class=$2 ;;
         --picker-image) picker_image=$2 ;;
+        --router-image) router_image=$2 ;;
         esac
         shift 2
         ;;
@@ -76,6 +85,7 @@ check_image() {
 
 [ -z "${UNKNOWN_ENGINE:-}" ] || problem "$UNKNOWN_ENGINE"
 check_image --image "$image" "with $ENGINE_NAME"
+[ -z "$ROUTER_NAME" ] || check_image --router-image "$router_image" "with $ROUTER_NAME"
 from_network=no
 case $model in
 '') problem "no model: --model $MODEL_FORMS" ;;
@@ -97,7 +107,7 @@ if [ -n "$prometheus" ] && ! [[ $prometheus =~ ^https?://[A-Za-z0-9.-]+(:[0-9]+)
 fi
 if [ -n "$gateway_class" ]; then
     [[ $gateway_class =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$ ]] || problem "--gateway $gateway_class is not the name of a class"
-    check_image --picker-image "$picker_image" "the endpoint picker of the inference extension"
+    [ -n "$ROUTER_NAME" ] || check_image --picker-image "$picker_image" "the endpoint picker of the inference extension"
 fi
 
 refuse() {
@@ -124,7 +134,7 @@ needs() { on get customresourcedefinition "$1" >/dev/null 2>&1 || problem "the c
 [ -z "$prometheus" ] || needs scaledobjects.keda.sh "KEDA (README.md)"
 if [ -n "$gateway_class" ]; then
     needs gateways.gateway.networking.k8s.io "Gateway API (README.md)"
-    needs inferencepools.inference.networking.k8s.io "its inference extension (README.md)"
+    [ -n "$ROUTER_NAME" ] || needs inferencepools.inference.networking.k8s.io "its inference extension (README.md)"
 fi
 refuse
 
@@ -132,6 +142,7 @@ refuse
 settings=$(on create configmap "$SERVICE-settings" --dry-run=client --output yaml --from-literal "MODEL_SOURCE=$model")
 files=("$here/replicas.yaml" "$here/service.yaml")
 [ "$from_network" = no ] || files+=("$here/fetch.yaml")
+[ -z "$ROUTER_NAME" ] || files+=("$here/router.yaml")
 [ -z "$prometheus" ] || files+=("$here/scaling.yaml")
 [ -z "$gateway_class" ] || files+=("$here/gateway.yaml")
 manifests=$(for file in "${files[@]}"; do
@@ -139,6 +150,7 @@ manifests=$(for file in "${files[@]}"; do
     cat "$file"
 done | sed \
     -e "s#FETCH-IMAGE-IS-NOT-SET#\"$fetch_image\"#" -e "s#PICKER-IMAGE-IS-NOT-SET#\"$picker_image\"#" \
+    -e "s#ROUTER-IMAGE-IS-NOT-SET#\"$router_image\"#" \
     -e "s#image: IMAGE-IS-NOT-SET#image: \"$image\"#" -e "s#PROMETHEUS-IS-NOT-SET#\"$prometheus\"#" \
     -e "s#gateway-class-is-not-set#\"$gateway_class\"#")
 words=(apply --server-side --filename -)

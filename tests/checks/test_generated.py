@@ -22,6 +22,7 @@ from clusterwright.outputs.folder import File
 from clusterwright.outputs.project.stack import stack_files
 from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
+from tests.opened import target_files
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 CLOUDS = ("aws", "azure", "gcp")
@@ -49,6 +50,20 @@ def test_a_generated_project_passes(cloud: str, scheduler: str) -> None:
         for result in results(cloud, scheduler)
         if result.outcome.status == "FAIL" and result.check != "PRE003"
     }
+    assert failed == set()
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
+def test_a_generated_service_of_two_pools_passes(scheduler: str) -> None:
+    """Workers that prefill and that decode, with part of the fabric each, and their router."""
+    values = [f"targets.aws.scheduler={scheduler}", "workload.options={disaggregated: always}"]
+    plan = plan_of(assets.root() / "blueprints" / "serve-llama3-70b.yaml", values, "aws")
+    files = target_files(plan, plan.options[0], load())
+    text = {name: file.content.decode() for name, file in files.items()}
+    name = "serving/router.sbatch" if scheduler == "slurm" else "serving/router.yaml"
+    assert name in text
+    found = offline(Subject(project=project_of("here", text), catalogue=load(), book=PriceBook.open()))
+    failed = {one.outcome.message for one in found if one.outcome.status == "FAIL" and one.check != "PRE003"}
     assert failed == set()
 
 

@@ -98,6 +98,21 @@ def test_the_job_of_a_run_is_admitted(where: str, guarded: Guarded, api_server: 
     assert api_server.refusals(made) == []
 
 
+@pytest.mark.parametrize("where", ["aws", "pools, aws", "pools, gcp", "pools, on premises"])
+def test_the_pods_of_a_service_are_admitted_beside_jobs(where: str, guarded: Guarded, api_server: ApiServer) -> None:
+    """Replicas, and what chooses one of them with an account of its own, where the rules of the project hold."""
+    blueprint, target, values = SERVING[where]
+    entries = [read(text) for text in manifests(files_of(blueprint, target, values))]
+    served = [one for one in entries if one["kind"] in ("Deployment", "LeaderWorkerSet")]
+    accounts = {one["metadata"]["name"] for one in entries if one["kind"] == "ServiceAccount"}
+    assert accounts == {f"{blueprint}-{'router' if 'pools' in where else 'picker'}"}
+    made = pods(served, guarded[target])
+    assert accounts <= {one["spec"].get("serviceAccountName") for one in made}
+    for account in accounts:
+        api_server.keep_account(account, guarded[target])
+    assert api_server.refusals(made) == []
+
+
 @pytest.mark.parametrize("instance", [name for names in INSTANCES.values() for name in names])
 def test_the_example_job_is_admitted(instance: str, guarded: Guarded, api_server: ApiServer) -> None:
     """With the devices, folders of the node and capabilities that each type of node needs."""

@@ -14,7 +14,7 @@ from clusterwright.outputs.project.stack import for_node, with_quota
 from tests.engines.api_server import KEPT, Object, documents, read
 from tests.opened import target_files
 from tests.outputs.pod_templates import pod_templates
-from tests.outputs.test_serving_files import CASES
+from tests.outputs.test_serving_files import CASES, POOLS
 from tests.stacks.projects import Case, recorded
 
 _SLICES = ("targets.onprem.system=dgx-h100", "software.mig.geometry=[3g.40gb, 4g.40gb]", "software.mig.nodes=2")
@@ -25,6 +25,7 @@ _OF_MACHINES = "/control-plane/"
 Folder = tuple[str, str, tuple[str, ...]]
 SERVING: Mapping[str, Folder] = {
     **{where: (blueprint, target, tuple(values)) for where, (blueprint, target, *values) in CASES.items()},
+    **{f"pools, {where}": (name, target, tuple(values)) for where, (name, target, *values) in POOLS.items()},
     "part of a node": ("serve-gpt-oss-120b", "gcp", ()),
     "an unknown framework": ("serve-llama3-70b", "aws", ("workload.framework=mine",)),
 }

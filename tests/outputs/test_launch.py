@@ -162,6 +162,18 @@ def test_every_target_has_its_launch_files(plan: TrainingPlan) -> None:
         assert "no `accelerate_fsdp.yaml` |" in readme
 
 
+@pytest.mark.parametrize(
+    ("named", "said"), [("torchtune", True), ("torchtitan", True), ("Megatron-LM 0.18", False), ("", False)]
+)
+def test_the_page_says_which_software_the_job_starts(plan: TrainingPlan, named: str, said: bool) -> None:
+    """A plan that counts with other software than Megatron-LM is started with Megatron-LM, and told so."""
+    workload = replace(plan.workload, framework=named)
+    files = launch_files(replace(plan, workload=workload), plan.options[0], CATALOGUE)
+    page = files["README.md"].content.decode()
+    assert (f"The plan counts with {named}; the job starts Megatron-LM" in page) is said
+    assert ("workload.framework: Megatron-LM" in page) is said
+
+
 def test_ranks_and_batch_add_up(plan: TrainingPlan) -> None:
     """Tensor x pipeline x context parallelism divides the GPUs, and the batch is micro-batch x replicas x count."""
     for option in plan.options:

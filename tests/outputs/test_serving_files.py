@@ -20,7 +20,7 @@ from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.folder import File
-from clusterwright.outputs.serving.files import fewest_replicas
+from clusterwright.plan.serving.pools import fewest_replicas
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
 from tests.opened import target_files
 from tests.outputs.pod_templates import pod_templates
@@ -41,6 +41,15 @@ CASES = {
         "workload.framework=vllm 0.11.0",
     ),
 }  # fmt: skip
+
+_APART = "workload.options={disaggregated: always}"
+#: Workers that prefill apart from those that decode.
+POOLS = {
+    "aws": ("serve-llama3-70b", "aws", _APART),
+    "gcp": ("serve-llama3-70b", "gcp", _APART),
+    "on premises": ("serve-llama3-70b", "onprem", _APART),
+    "SGLang on aws": ("serve-llama3-70b", "aws", _APART, "workload.framework=sglang"),
+}
 
 
 class Written:
@@ -369,19 +378,6 @@ def test_hostile_names_reach_yaml_and_shell_whole() -> None:
     assert case.leader["containers"][0]["args"] == []
     assert "Fill in the command and its arguments for: tensor parallel" in case.text("README.md")
     assert re.search(r"UNKNOWN_ENGINE='no table has the flags of", case.text("deploy.env"))
-
-
-def test_pools_apart_are_described_with_the_arguments_of_both() -> None:
-    """No manifest pairs the workers; the README has what either pool is started with, and the router that lacks."""
-    case = Written("serve-llama3-70b", "onprem", "workload.options={disaggregated: always}",
-                   "workload.framework=sglang")  # fmt: skip
-    assert set(case.files) == {"README.md", *(name for name in case.files if name.startswith("loadtest/"))}
-    page = case.text("README.md")
-    assert "router of your own" in page
-    pool = case.option.performance.prefill_pool
-    assert pool is not None
-    assert f"{pool.workers:,} that prefill" in page
-    assert page.index("--disaggregation-mode prefill") < page.index("--disaggregation-mode decode")
 
 
 def test_a_slice_is_asked_for_by_its_profile() -> None:

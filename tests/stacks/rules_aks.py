@@ -6,12 +6,13 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from clusterwright.checks.preflight.records import Record, Resource, texts
-from clusterwright.outputs.serving.replica import labels as replica_labels
+from clusterwright.outputs.serving.pools import DECODE, NAME_LABEL, PREFILL, ROLE_LABEL, WHOLE
 
 from .kubernetes_nodes import AKS_POOL
 from .rules import Problem, Wanted
 
 CLUSTER = "azure-native:containerservice:ManagedCluster"
+_REPLICAS = [{NAME_LABEL: "service", ROLE_LABEL: role} for role in (WHOLE, PREFILL, DECODE)]
 #: Reserved on InfiniBand sizes (Microsoft, "Set up InfiniBand on HPC virtual machines", 2026-09-25).
 _RDMA_NETWORK = IPv4Network("172.16.0.0/16")
 #: Machines that one scale set, and so one InfiniBand domain, holds on request (same page).
@@ -171,7 +172,7 @@ def _jobs(record: Record) -> Iterator[Problem]:
             for one in record.of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
             if one.inputs["metadata"]["namespace"] == metadata["name"]
         ]
-        for labels in ({}, {"app": "job"}, replica_labels("service")):
+        for labels in ({}, {"app": "job"}, *_REPLICAS):
             for address, protocol, port in _OF_THE_NODE:
                 if _reaches(policies, labels, address, protocol, port):
                     message = f"pods labelled {labels} reach {address}:{port}, and have the node's identity"
@@ -181,7 +182,7 @@ def _jobs(record: Record) -> Iterator[Problem]:
                 yield Problem(
                     id="AKS014", resource=namespace.name, message=f"jobs do not reach {address}:{port} by {protocol}"
                 )
-            if _reaches(policies, replica_labels("service"), address, protocol, port):
+            if any(_reaches(policies, one, address, protocol, port) for one in _REPLICAS):
                 message = f"replicas of a service reach {address}:{port}, which their own policies leave closed"
                 yield Problem(id="AKS015", resource=namespace.name, message=message)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from clusterwright.outputs.serving.engine import Engine
-from clusterwright.outputs.serving.manifests import query_text
 from clusterwright.outputs.serving.monitoring import price_query
+from clusterwright.outputs.serving.pools import Pool
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
 
 #: Of dashboards that Grafana 10 and newer read as they are (its JSON model, `schemaVersion`).
@@ -14,8 +14,15 @@ _WIDTH, _HEIGHT, _COLUMNS = 12, 8, 24
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 
 
-def dashboard(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[str, Any]:
-    """Return the dashboard; its variable `source` is the data source with the service's figures."""
+def dashboard(plan: ServingPlan, option: ServingOption, engine: Engine, before: Pool | None = None) -> dict[str, Any]:
+    """Return the dashboard; its variable `source` is the data source with the service's figures.
+
+    Args:
+        plan: with the goals.
+        option: the target.
+        engine: of the replicas, or of the workers that decode.
+        before: the workers that prefill, where there are any.
+    """
     panels = [
         {
             **panel,
@@ -27,7 +34,7 @@ def dashboard(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[
                 "y": number * _WIDTH // _COLUMNS * _HEIGHT,
             },
         }
-        for number, panel in enumerate(_panels(plan, option, engine))
+        for number, panel in enumerate([*_panels(plan, option, engine), *_of_inputs(plan, before)])
     ]
     return {
         "title": f"{plan.name}: service against its plan",
@@ -49,13 +56,14 @@ def dashboard(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[
 
 def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[dict[str, Any]]:
     performance = option.performance
-    of = f"{{model_name={query_text(plan.workload.model)}}}"
-    metric = {field: row.metric for field, row in engine.metrics.items()}
     share, goals = plan.goals.percentile / 100.0, plan.goals
     at = f"P{plan.goals.percentile:g}"
 
+    def of(field: str, suffix: str = "") -> str:
+        return engine.series(field, plan.workload.model, suffix=suffix)
+
     def quantile(field: str) -> str:
-        return f"histogram_quantile({share:g}, sum by (le) (rate({metric[field]}_bucket{of}[5m])))"
+        return f"histogram_quantile({share:g}, sum by (le) (rate({of(field, '_bucket')}[5m])))"
 
     panels = [
         _panel(
@@ -79,23 +87,23 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
         _panel(
             "Requests in flight",
             [
-                ("running", f"sum({metric['requests_running']}{of})"),
-                ("waiting", f"sum({metric['requests_waiting']}{of})"),
+                ("running", f"sum({of('requests_running')})"),
+                ("waiting", f"sum({of('requests_waiting')})"),
                 ("planned at the peak", f"vector({performance.in_flight * performance.replicas:.6g})"),
             ],
             unit="short",
         ),
         _panel(
             "Keys and values, share of each replica's memory",
-            [("mean", f"avg({metric['cache_share']}{of})"), ("fullest", f"max({metric['cache_share']}{of})")],
+            [("mean", f"avg({of('cache_share')})"), ("fullest", f"max({of('cache_share')})")],
             unit="percentunit",
             limit=0.9,
         ),
         _panel(
             "Tokens per second",
             [
-                ("output", f"sum(rate({metric['output_tokens']}{of}[5m]))"),
-                ("input", f"sum(rate({metric['input_tokens']}{of}[5m]))"),
+                ("output", f"sum(rate({of('output_tokens')}[5m]))"),
+                ("input", f"sum(rate({of('input_tokens')}[5m]))"),
                 ("output planned at the peak", f"vector({performance.output_tokens_per_s.value:.6g})"),
             ],
             unit="short",
@@ -103,7 +111,7 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
         _panel(
             "Replicas that answer",
             [
-                ("replicas", f"count({metric['requests_running']}{of})"),
+                ("replicas", f"count({of('requests_running')})"),
                 ("planned", f"vector({performance.replicas + performance.spare_replicas})"),
             ],
             unit="short",
@@ -120,6 +128,36 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
             )
         )
     return panels
+
+
+def _of_inputs(plan: ServingPlan, before: Pool | None) -> list[dict[str, Any]]:
+    """Return the panels of the workers that prefill."""
+    if before is None:
+        return []
+    performance = before.option.performance
+
+    def of(field: str) -> str:
+        return before.engine.series(field, plan.workload.model)
+
+    return [
+        _panel(
+            "Inputs at the workers that prefill",
+            [
+                ("running", f"sum({of('requests_running')})"),
+                ("waiting", f"sum({of('requests_waiting')})"),
+                ("planned at the peak", f"vector({performance.in_flight * performance.replicas:.6g})"),
+            ],
+            unit="short",
+        ),
+        _panel(
+            "Workers that prefill",
+            [
+                ("workers", f"count({of('requests_running')})"),
+                ("planned", f"vector({performance.replicas + performance.spare_replicas})"),
+            ],
+            unit="short",
+        ),
+    ]
 
 
 def _panel(title: str, queries: Sequence[tuple[str, str]], *, unit: str, limit: float | None = None) -> dict[str, Any]:

@@ -5,12 +5,14 @@ words that a value has there. A framework without rows gets no arguments: what t
 """
 
 import csv
+import dataclasses
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 from clusterwright import assets
 from clusterwright.errors import EXIT_BAD_INPUT, Finding, RuleError
@@ -44,17 +46,20 @@ _COMMANDS = {
     "sglang": ("python3", "-m", "sglang.launch_server", "--model-path", "/model"),
 }
 _PATH = ("workload", "framework")
-#: What makes a worker one of two pools; `kv_both`, since the router in front of vLLM says who does what.
-_TRANSFER = ("--kv-transfer-config", json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"}))
-_ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "vllm": {"prefill": _TRANSFER, "decode": _TRANSFER},
-    "sglang": {
-        "prefill": ("--disaggregation-mode", "prefill"),
-        "decode": ("--disaggregation-mode", "decode"),
-    },
-}
 
 Version = tuple[int, ...]
+
+
+class Dated(Protocol):
+    """A row of a table with the versions that have it."""
+
+    @property
+    def since(self) -> Version:
+        """The oldest version in which it was read."""
+
+    @property
+    def before(self) -> Version:
+        """The first version without it, empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +111,8 @@ class Engine:
         metrics: what it measures, by field; empty where unknown.
         valid: the versions that flags and metrics are valid for, as a sentence.
         sequences: that a replica takes at once; longest_tokens: of a request with its answer.
+        settings: of its environment; ports: that it opens beside that of requests, by name.
+        watched: labels of the workers that a field of the metrics is read from, as PromQL; none where all are.
     """
 
     framework: str
@@ -116,17 +123,35 @@ class Engine:
     valid: str
     sequences: int
     longest_tokens: int
+    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ports: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    watched: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def series(self, field_: str, model: str, *, suffix: str = "", further: str = "") -> str:
+        """Return the series of a field for a model as PromQL, with the labels of the workers that it is read from."""
+        labels = ",".join(
+            one for one in (f"model_name={query_text(model)}", self.watched.get(field_, ""), further) if one
+        )
+        return f"{self.metrics[field_].metric}{suffix}{{{labels}}}"
 
 
-def _version(text: str) -> Version:
+def query_text(text: str) -> str:
+    """Return a text as a string of PromQL, which escapes as JSON does for what a name can hold."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def version_of(text: str) -> Version:
+    """Return a version's numbers; none for an empty text."""
     return tuple(int(part) for part in text.split(".")) if text else ()
 
 
-def _text(version: Version) -> str:
+def version_text(version: Version) -> str:
+    """Return a version as it is written."""
     return ".".join(str(part) for part in version)
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def rows_of(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table of the catalogue as they are written."""
     with (assets.root() / "catalog" / name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 
@@ -139,11 +164,11 @@ def flags() -> tuple[Flag, ...]:
             **row
             | {
                 "words": json.loads(row["words"] or "{}"),
-                "since": _version(row["since"]),
-                "before": _version(row["before"]),
+                "since": version_of(row["since"]),
+                "before": version_of(row["before"]),
             }  # type: ignore[arg-type]
         )
-        for row in _rows("engine_flags.csv")
+        for row in rows_of("engine_flags.csv")
     )
 
 
@@ -155,11 +180,11 @@ def metrics() -> tuple[Metric, ...]:
             **row
             | {
                 "bounds": tuple(float(bound) for bound in row["bounds"].split()),
-                "since": _version(row["since"]),
-                "before": _version(row["before"]),
+                "since": version_of(row["since"]),
+                "before": version_of(row["before"]),
             }  # type: ignore[arg-type]
         )
-        for row in _rows("engine_metrics.csv")
+        for row in rows_of("engine_metrics.csv")
     )
 
 
@@ -172,7 +197,7 @@ def framework_named(spoken: str) -> tuple[str, Version]:
     lower = spoken.lower()
     known = next((name for name in dict.fromkeys(row.framework for row in flags()) if name in lower), "")
     found = re.search(r"\d{1,6}(?:\.\d{1,6})*", lower)
-    return known, _version(found[0]) if found else ()
+    return known, version_of(found[0]) if found else ()
 
 
 def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
@@ -295,22 +320,17 @@ def engine_of(plan: ServingPlan, option: ServingOption) -> Engine:
         error = RuleError(problems)
         error.exit_code = EXIT_BAD_INPUT
         raise error
-    used = [row for row in wanted if _knows(row, at)]
+    used = [row for row in wanted if knows(row, at)]
     return Engine(
         framework=framework,
         name=_NAMES[framework],
         command=_COMMANDS[framework],
         arguments=tuple(word for row in used for word in _words(row, fields)),
-        metrics={row.field: row for row in metrics() if row.framework == framework and _knows(row, at)},
+        metrics={row.field: row for row in metrics() if row.framework == framework and knows(row, at)},
         valid=_valid(framework, version, used),
         sequences=sequences,
         longest_tokens=longest,
     )
-
-
-def role_arguments(framework: str, role: str) -> tuple[str, ...]:
-    """Return the flags of a worker of one of two pools; none for a framework without them in the table."""
-    return _ROLES.get(framework, {}).get(role, ())
 
 
 def _to_fill_in(fields: Mapping[str, object]) -> str:
@@ -332,7 +352,8 @@ def _is_wanted(row: Flag, fields: Mapping[str, object]) -> bool:
     return bool(value) if row.form == "switch" else str(value) != row.unless
 
 
-def _knows(row: Flag | Metric, version: Version) -> bool:
+def knows(row: Dated, version: Version) -> bool:
+    """Tell whether a version has what a row of a table is about."""
     return row.since <= version and not (row.before and row.before <= version)
 
 
@@ -354,8 +375,9 @@ def _problems(
         yield Finding(
             id="ENG001",
             path=_PATH,
-            message=f"{name} {_text(version)} is older than the table of its flags, which begins with {_text(oldest)}",
-            help=f"name {name} {_text(oldest)} or newer, or leave the version out",
+            message=f"{name} {version_text(version)} is older than the table of its flags, "
+            f"which begins with {version_text(oldest)}",
+            help=f"name {name} {version_text(oldest)} or newer, or leave the version out",
         )
         return
     for field, (path, spoken) in _NEEDED.items():
@@ -369,18 +391,18 @@ def _problems(
             )
     for field in dict.fromkeys(row.field for row in wanted):
         rows = [row for row in wanted if row.field == field]
-        if not any(_knows(row, version) for row in rows):
-            flag, since = rows[0].flag, _text(min(row.since for row in rows))
+        if not any(knows(row, version) for row in rows):
+            flag, since = rows[0].flag, version_text(min(row.since for row in rows))
             yield Finding(
                 id="ENG002",
                 path=_PATH,
-                message=f"{name} {_text(version)} does not know {flag}, which the plan needs for {_spoken(field)} "
-                f"{fields[field]}",
+                message=f"{name} {version_text(version)} does not know {flag}, which the plan needs for "
+                f"{_spoken(field)} {fields[field]}",
                 help=f"name {name} {since} or newer",
             )
         for row in rows:
             value = str(fields[field])
-            if row.words and _knows(row, version) and value not in row.words:
+            if row.words and knows(row, version) and value not in row.words:
                 yield Finding(
                     id="ENG003",
                     path=("workload", "kv_precision") if field == "cache_precision" else _PATH,
@@ -394,10 +416,10 @@ def _spoken(field: str) -> str:
 
 
 def _valid(framework: str, version: Version, used: Sequence[Flag]) -> str:
-    name, oldest = _NAMES[framework], _text(max(row.since for row in used))
+    name, oldest = _NAMES[framework], version_text(max(row.since for row in used))
     ends = [row.before for row in used if row.before]
-    until = f" and before {_text(min(ends))}" if ends else ""
-    asked = f", which the blueprint names as {_text(version)}" if version else ""
+    until = f" and before {version_text(min(ends))}" if ends else ""
+    asked = f", which the blueprint names as {version_text(version)}" if version else ""
     return (
         f"The flags are those of {name} from {oldest}{until} on{asked}; read in {used[0].source.partition(':')[0]} on "
         f"{used[0].read_on}. Newer releases may rename some: the engine then refuses to start and names the flag."

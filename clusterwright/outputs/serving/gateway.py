@@ -10,8 +10,8 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.serving.engine import PORT, Engine
 from clusterwright.outputs.serving.manifests import CLIENT_LABEL
-from clusterwright.outputs.serving.places import PodPlace, ReplicaShape
-from clusterwright.outputs.serving.replica import NAME_LABEL, ROLE_LABEL, answering
+from clusterwright.outputs.serving.places import PodPlace
+from clusterwright.outputs.serving.pools import NAME_LABEL, ROLE_LABEL, Pool
 
 #: What `deploy.sh` puts the class of the gateway, and the image of the picker, in the place of.
 UNSET_CLASS, UNSET_PICKER = "gateway-class-is-not-set", "PICKER-IMAGE-IS-NOT-SET"
@@ -21,18 +21,24 @@ _PICKER_PORT, _HEALTH_PORT, _METRICS_PORT = 9002, 9003, 9090
 _SCORERS = ("queue-scorer", "kv-cache-utilization-scorer", "prefix-cache-scorer")
 
 
-def gateway(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape) -> list[dict[str, Any]]:
+def routed(name: str, place: PodPlace) -> list[dict[str, Any]]:
+    """Return a gateway whose route ends at the service of a name: the router of two pools picks the workers itself."""
+    return [_gateway(name, place), _route(name, place, {"kind": "Service", "name": name, "port": 80})]
+
+
+def gateway(pool: Pool, place: PodPlace) -> list[dict[str, Any]]:
     """Return the gateway, its route, the pool of replicas, and the program that picks one for each request."""
+    name, engine = pool.service, pool.engine
     picker = f"{name}-picker"
     return [
         _gateway(name, place),
-        _route(name, place),
+        _route(name, place, {"group": _GROUP, "kind": "InferencePool", "name": name}),
         {
             "apiVersion": f"{_GROUP}/v1",
             "kind": "InferencePool",
             "metadata": {"name": name, "namespace": place.namespace},
             "spec": {
-                "selector": {"matchLabels": answering(name, shape)},
+                "selector": {"matchLabels": pool.answering},
                 "targetPorts": [{"number": PORT}],
                 "endpointPickerRef": {
                     "name": picker,
@@ -65,7 +71,7 @@ def _gateway(name: str, place: PodPlace) -> dict[str, Any]:
     }
 
 
-def _route(name: str, place: PodPlace) -> dict[str, Any]:
+def _route(name: str, place: PodPlace, backend: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "HTTPRoute",
@@ -75,7 +81,7 @@ def _route(name: str, place: PodPlace) -> dict[str, Any]:
             "rules": [
                 {
                     "matches": [{"path": {"type": "PathPrefix", "value": "/v1"}}],
-                    "backendRefs": [{"group": _GROUP, "kind": "InferencePool", "name": name}],
+                    "backendRefs": [backend],
                     # Answers are streamed for as long as they take.
                     "timeouts": {"request": "0s"},
                 }

@@ -55,18 +55,29 @@ def cluster_files(plan: Plan, option: Option, cluster: KubernetesCluster) -> dic
 
 
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:  # noqa: ARG001 - as of any kind
-    """Return how the service is started on a cloud."""
-    if option.deployment.scheduler != "kubernetes":
+    """Return how the service is started on a cloud; None where no file starts it, as its README says."""
+    from clusterwright.outputs.serving.pools import refusal  # noqa: PLC0415 - only what is asked for
+
+    serves, chosen = serving_plan(plan), serving_option(option)
+    slurm = option.deployment.scheduler != "kubernetes"
+    apart = chosen.performance.prefill_pool is not None
+    if (apart and refusal(serves, chosen, option.cluster.gpus_per_node)) or (slurm and chosen.performance.layout.slice):
+        return None
+    if slurm:
+        routed = "ROUTER_IMAGE=FILE.sqsh " if apart else ""
         return Start(
             title="Start the service",
             who="An ordinary user starts it on the login machine: name users first ([Users](#users)).",
-            command="CONTAINER_IMAGE=FILE.sqsh MODEL_PATH=/shared/models/NAME sbatch serving/serve.sbatch",
+            command=f"CONTAINER_IMAGE=FILE.sqsh {routed}MODEL_PATH=/shared/models/NAME "
+            + ("serving/serve.sh" if apart else "sbatch serving/serve.sbatch"),
             more="Copy `serving/` to the shared file system; its README says which image and where the model may lie.",
         )
+    image = "REGISTRY/NAME@sha256:DIGEST"
     return Start(
         title="Start the service",
         who="It is applied with your own login to the cluster, as `./cluster.sh kubectl` has it.",
-        command="serving/deploy.sh --image REGISTRY/NAME@sha256:DIGEST --model /shared/models/NAME",
+        command=f"serving/deploy.sh --image {image} {f'--router-image {image} ' if apart else ''}--model "
+        "/shared/models/NAME",
         more="`serving/README.md` says which engine with which arguments, where the model may lie, and who may ask.",
     )
 

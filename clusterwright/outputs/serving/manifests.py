@@ -1,13 +1,12 @@
 """What is around the replicas on Kubernetes: service, bounds of scaling, budget of disruptions, network rules."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.outputs.serving.engine import PORT, Engine
-from clusterwright.outputs.serving.places import PodPlace, ReplicaShape
-from clusterwright.outputs.serving.replica import answering, labels
+from clusterwright.outputs.serving.engine import PORT
+from clusterwright.outputs.serving.places import PodPlace
+from clusterwright.outputs.serving.pools import PREFILL, Pool
 from clusterwright.plan.serving.record import ServingOption
 
 #: What `deploy.sh` puts the address of Prometheus in the place of.
@@ -45,75 +44,73 @@ def scaling_rules(option: ServingOption) -> ScalingRules:
     )
 
 
-def service(name: str, place: PodPlace, shape: ReplicaShape) -> dict[str, Any]:
+def service(pool: Pool, place: PodPlace) -> dict[str, Any]:
     """Return the address of all replicas: connections go to any of them, whatever its load."""
+    return address(pool.service, place, pool.labels, pool.answering)
+
+
+def address(name: str, place: PodPlace, labels: Mapping[str, str], selector: Mapping[str, str]) -> dict[str, Any]:
+    """Return the service by which clients reach the pods with some labels."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": name, "namespace": place.namespace, "labels": labels(name)},
+        "metadata": {"name": name, "namespace": place.namespace, "labels": dict(labels)},
         "spec": {
-            "selector": answering(name, shape),
+            "selector": dict(selector),
             "ports": [{"name": "http", "port": 80, "targetPort": "http", "appProtocol": "http"}],
         },
     }
 
 
-def disruption_budget(name: str, place: PodPlace, shape: ReplicaShape, *, spare: int) -> dict[str, Any]:
+def disruption_budget(pool: Pool, place: PodPlace) -> dict[str, Any]:
     """Return how many replicas may be missing while nodes are drained: the spare ones, and one where there is none."""
+    return budget(pool.name, place, pool.labels, pool.answering, missing=max(pool.option.performance.spare_replicas, 1))
+
+
+def budget(
+    name: str, place: PodPlace, labels: Mapping[str, str], selector: Mapping[str, str], *, missing: int
+) -> dict[str, Any]:
+    """Return how many of the pods with some labels may be missing while nodes are drained."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": place.namespace, "labels": labels(name)},
+        "metadata": {"name": name, "namespace": place.namespace, "labels": dict(labels)},
         "spec": {
-            "maxUnavailable": max(spare, 1),
+            "maxUnavailable": missing,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
-            "selector": {"matchLabels": answering(name, shape)},
+            "selector": {"matchLabels": dict(selector)},
         },
     }
 
 
-def query_text(text: str) -> str:
-    """Return a text as a string of PromQL, which escapes as JSON does for what a name can hold."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def scaling(
-    name: str,
-    engine: Engine,
-    place: PodPlace,
-    shape: ReplicaShape,
-    *,
-    model: str,
-    fewest: int,
-    most: int,
-    each: float,
-    rules: ScalingRules,
-) -> dict[str, Any]:
+def scaling(pool: Pool, place: PodPlace, *, model: str, rules: ScalingRules) -> dict[str, Any]:
     """Return what keeps as many replicas as requests need, by what waits and runs and by keys and values.
 
+    Workers that prefill follow the inputs at them alone, whatever the blueprint watches: their keys and values leave.
+
     Args:
-        name: of the service.
-        engine: whose metrics are asked.
+        pool: of the replicas; the load of one, waiting requests too, is that with which the plan meets its goals at the
+            peak.
         place: of the pods.
-        shape: of a replica.
         model: as the engine names it in its metrics.
-        fewest: replicas.
-        most: replicas, those of the peak with the spare ones.
-        each: requests of one replica, waiting ones too, with which the plan meets its goals at the peak.
         rules: of the blueprint.
     """
-    of = f"{{model_name={query_text(model)}}}"
-    running, waiting, cache = (
-        engine.metrics[field].metric for field in ("requests_running", "requests_waiting", "cache_share")
-    )
+    name, engine, shape, most = pool.name, pool.engine, pool.shape, pool.most
+
+    def total(field: str) -> str:
+        return f"sum({engine.series(field, model)})"
+
+    asked = f"{total('requests_running')} + {total('requests_waiting')}"
+    each = pool.option.performance.in_flight
+    watched = ("inputs",) if pool.role == PREFILL else rules.metrics
     kind, version = ("Deployment", "apps/v1") if shape.pods == 1 else ("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1")
     return {
         "apiVersion": "keda.sh/v1alpha1",
         "kind": "ScaledObject",
-        "metadata": {"name": name, "namespace": place.namespace, "labels": labels(name)},
+        "metadata": {"name": name, "namespace": place.namespace, "labels": pool.labels},
         "spec": {
             "scaleTargetRef": {"apiVersion": version, "kind": kind, "name": name},
-            "minReplicaCount": fewest,
+            "minReplicaCount": pool.fewest,
             "maxReplicaCount": most,
             "pollingInterval": 15,
             # Without metrics nobody knows the load: what the peak needs is kept.
@@ -135,14 +132,12 @@ def scaling(
             "triggers": [
                 trigger
                 for metric, trigger in (
-                    (
-                        "requests",
-                        _trigger("requests", f"sum({running}{of}) + sum({waiting}{of})", f"{max(each, 1.0):.0f}"),
-                    ),
-                    ("cache", _trigger("keys-and-values", f"sum({cache}{of})", f"{_CACHE_SHARE:g}")),
-                    ("queue", _trigger("queue", f"sum({waiting}{of})", "1")),
+                    ("requests", _trigger("requests", asked, f"{max(each, 1.0):.0f}")),
+                    ("inputs", _trigger("queue", asked, f"{max(each, 1.0):.3g}")),
+                    ("cache", _trigger("keys-and-values", total("cache_share"), f"{_CACHE_SHARE:g}")),
+                    ("queue", _trigger("queue", total("requests_waiting"), "1")),
                 )
-                if metric in rules.metrics
+                if metric in watched
             ],
         },
     }
@@ -157,35 +152,63 @@ def _trigger(name: str, query: str, threshold: str) -> dict[str, Any]:
     }
 
 
-def network_rules(name: str, place: PodPlace, shape: ReplicaShape) -> list[dict[str, Any]]:
-    """Return what denies all traffic of the replicas, and what allows the requests and the names they need."""
-    clients = [
+def clients() -> list[dict[str, Any]]:
+    """Return who may ask: namespaces and pods with the label of clients."""
+    return [
         {"namespaceSelector": {"matchLabels": {CLIENT_LABEL: "true"}}},
         {"podSelector": {"matchLabels": {CLIENT_LABEL: "true"}}},
     ]
-    ingress: list[dict[str, Any]] = [{"from": clients, "ports": [{"protocol": "TCP", "port": PORT}]}]
+
+
+def network_rules(pool: Pool, place: PodPlace) -> list[dict[str, Any]]:
+    """Return what denies all traffic of the replicas, and what allows the requests and the names they need."""
+    ingress: list[dict[str, Any]] = [{"from": clients(), "ports": [{"protocol": "TCP", "port": PORT}]}]
     egress: list[dict[str, Any]] = [
         {
             "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}],
             "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
         }
     ]
-    if shape.pods > 1:
+    if pool.shape.pods > 1:
         # Pods of a replica talk on ports that the collective library chooses.
-        ingress.append({"from": [{"podSelector": {"matchLabels": labels(name)}}]})
-        egress.append({"to": [{"podSelector": {"matchLabels": labels(name)}}]})
+        ingress.append({"from": [{"podSelector": {"matchLabels": pool.labels}}]})
+        egress.append({"to": [{"podSelector": {"matchLabels": pool.labels}}]})
     return [
-        _policy(f"{name}-deny", name, place, {"policyTypes": ["Ingress", "Egress"]}),
-        _policy(
-            f"{name}-serve",
-            name,
+        policy(f"{pool.name}-deny", place, pool.labels, {"policyTypes": ["Ingress", "Egress"]}),
+        policy(
+            f"{pool.name}-serve",
             place,
+            pool.labels,
             {"policyTypes": ["Ingress", "Egress"], "ingress": ingress, "egress": egress},
         ),
     ]
 
 
-def fetch_rule(name: str, place: PodPlace, *, target: str) -> dict[str, Any]:
+def handing_rules(before: Pool, after: Pool, place: PodPlace) -> list[dict[str, Any]]:
+    """Return what lets workers of two pools hand keys and values to each other.
+
+    The agents meet at the port of the handshake; ports of the transfers themselves are chosen by the library (UCX).
+    """
+
+    def peer(pool: Pool) -> list[dict[str, Any]]:
+        return [{"podSelector": {"matchLabels": pool.labels}}]
+
+    return [
+        policy(
+            f"{own.name}-hand",
+            place,
+            own.labels,
+            {
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": [{"from": peer(other)}],
+                "egress": [{"to": peer(other)}],
+            },
+        )
+        for own, other in ((before, after), (after, before))
+    ]
+
+
+def fetch_rule(pool: Pool, place: PodPlace, *, target: str) -> dict[str, Any]:
     """Return what lets replicas read the model from an object store or a hub; where it is shared, none needs it."""
     https: dict[str, Any] = {
         "to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}}],
@@ -195,13 +218,15 @@ def fetch_rule(name: str, place: PodPlace, *, target: str) -> dict[str, Any]:
         {"to": [{"ipBlock": {"cidr": address}}], "ports": [{"protocol": "TCP", "port": port}]}
         for address, port in _IDENTITY.get(target, ())
     ]
-    return _policy(f"{name}-fetch", name, place, {"policyTypes": ["Egress"], "egress": [https, *identity]})
+    rules = {"policyTypes": ["Egress"], "egress": [https, *identity]}
+    return policy(f"{pool.name}-fetch", place, pool.labels, rules)
 
 
-def _policy(policy: str, name: str, place: PodPlace, rules: Mapping[str, Any]) -> dict[str, Any]:
+def policy(name: str, place: PodPlace, labels: Mapping[str, str], rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the network rules of the pods with some labels."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": policy, "namespace": place.namespace, "labels": labels(name)},
-        "spec": {"podSelector": {"matchLabels": labels(name)}, **rules},
+        "metadata": {"name": name, "namespace": place.namespace, "labels": dict(labels)},
+        "spec": {"podSelector": {"matchLabels": dict(labels)}, **rules},
     }

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.outputs.serving.engine import Engine, Metric
-from clusterwright.outputs.serving.manifests import query_text
+from clusterwright.outputs.serving.engine import Engine, Metric, query_text
+from clusterwright.outputs.serving.pools import NAME_LABEL, Pool
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
 from clusterwright.units import SECONDS_PER_HOUR
 
@@ -42,16 +42,23 @@ class Goal:
     metric: Metric
 
 
-def goals(plan: ServingPlan, engine: Engine) -> tuple[Goal, ...]:
-    """Return the goals of a plan that buckets of the engine can tell; none where all buckets are above a goal."""
+def goals(plan: ServingPlan, engine: Engine, unseen_s: float = 0.0) -> tuple[Goal, ...]:
+    """Return the goals of a plan that buckets of the engine can tell; none where all buckets are above a goal.
+
+    Args:
+        plan: with the goals.
+        engine: with the buckets.
+        unseen_s: of a first token, what comes after those workers that measure it.
+    """
     asked = plan.goals
     found = []
-    for field, words, goal in (
-        ("first_token_s", "first token", asked.first_token_s),
-        ("time_per_token_s", "time per token", asked.time_per_token_s),
+    for field, words, goal, after_s in (
+        ("first_token_s", "first token", asked.first_token_s, unseen_s),
+        ("time_per_token_s", "time per token", asked.time_per_token_s, 0.0),
     ):
         metric = engine.metrics.get(field)
-        bounds = [] if metric is None or goal is None else [one for one in metric.bounds if one <= goal * (1 + 1e-9)]
+        least = 0.0 if goal is None else goal * (1 + 1e-9) - after_s
+        bounds = [] if metric is None or goal is None else [one for one in metric.bounds if one <= least]
         if metric is not None and goal is not None and bounds:
             found.append(
                 Goal(
@@ -66,32 +73,37 @@ def goals(plan: ServingPlan, engine: Engine) -> tuple[Goal, ...]:
     return tuple(found)
 
 
-def _selector(plan: ServingPlan, further: str = "") -> str:
-    return f"{{model_name={query_text(plan.workload.model)}{further}}}"
-
-
-def _missed(plan: ServingPlan, goal: Goal, window: str) -> str:
+def _missed(plan: ServingPlan, engine: Engine, goal: Goal, window: str) -> str:
     """Return the share of requests in a window that missed a goal, as PromQL."""
-    within = _selector(plan, f',le="{goal.bound_s!r}"')
-    return (
-        f"1 - sum(rate({goal.metric.metric}_bucket{within}[{window}])) / "
-        f"sum(rate({goal.metric.metric}_count{_selector(plan)}[{window}]))"
-    )
+    model = plan.workload.model
+    within = engine.series(goal.field, model, suffix="_bucket", further=f'le="{goal.bound_s!r}"')
+    of_all = engine.series(goal.field, model, suffix="_count")
+    return f"1 - sum(rate({within}[{window}])) / sum(rate({of_all}[{window}]))"
 
 
 def _rule_name(field: str) -> str:
     return f"service:{field.removesuffix('_s')}_missed:ratio_rate"
 
 
-def rules(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[str, Any]:
-    """Return the groups of rules, as a file of Prometheus has them."""
-    measured = goals(plan, engine)
+def rules(
+    plan: ServingPlan, option: ServingOption, engine: Engine, *, unseen_s: float = 0.0, before: Pool | None = None
+) -> dict[str, Any]:
+    """Return the groups of rules, as a file of Prometheus has them.
+
+    Args:
+        plan: with the goals.
+        option: the target.
+        engine: of the replicas, or of the workers that decode.
+        unseen_s: of a first token, what comes after those workers that measure it.
+        before: the workers that prefill, where there are any.
+    """
+    measured = goals(plan, engine, unseen_s)
     windows = list(dict.fromkeys(window for long, short, *_ in _WINDOWS for window in (long, short)))
     service = {"service": plan.name}
     records: list[dict[str, Any]] = [
         {
             "record": f"{_rule_name(goal.field)}{window}",
-            "expr": _missed(plan, goal, window),
+            "expr": _missed(plan, engine, goal, window),
             "labels": dict(service),
         }
         for goal in measured
@@ -103,7 +115,10 @@ def rules(plan: ServingPlan, option: ServingOption, engine: Engine) -> dict[str,
     return {
         "groups": [
             {"name": f"{plan.name}-records", "interval": "30s", "rules": records},
-            {"name": f"{plan.name}-alerts", "rules": [*_burning(plan, measured), *_filling(plan, option, engine)]},
+            {
+                "name": f"{plan.name}-alerts",
+                "rules": [*_burning(plan, measured), *_filling(plan, option, engine), *_inputs(plan, before)],
+            },
         ]
     }
 
@@ -129,29 +144,28 @@ def _burning(plan: ServingPlan, measured: Sequence[Goal]) -> Iterator[dict[str, 
 
 
 def _filling(plan: ServingPlan, option: ServingOption, engine: Engine) -> Iterator[dict[str, Any]]:
-    of = _selector(plan)
     waiting, running, cache = (
-        engine.metrics[field].metric for field in ("requests_waiting", "requests_running", "cache_share")
+        engine.series(field, plan.workload.model) for field in ("requests_waiting", "requests_running", "cache_share")
     )
     planned = option.performance.in_flight * option.performance.replicas
     labels = {"service": plan.name, "severity": "ticket"}
     yield {
         "alert": "RequestsWait",
-        "expr": f"sum({waiting}{of}) > 0.1 * sum({running}{of})",
+        "expr": f"sum({waiting}) > 0.1 * sum({running})",
         "for": _WAITING_FOR,
         "labels": {**labels, "severity": "page"},
         "annotations": {"summary": "more than a tenth as many requests wait as run: replicas are too few or too slow"},
     }
     yield {
         "alert": "KeysAndValuesFull",
-        "expr": f"max({cache}{of}) > {_CACHE_SHARE:g}",
+        "expr": f"max({cache}) > {_CACHE_SHARE:g}",
         "for": _CACHE_FOR,
         "labels": dict(labels),
         "annotations": {"summary": "a replica's memory of keys and values is nearly full: sequences will be put off"},
     }
     yield {
         "alert": "LoadAbovePlan",
-        "expr": f"sum({running}{of}) + sum({waiting}{of}) > {planned:.6g}",
+        "expr": f"sum({running}) + sum({waiting}) > {planned:.6g}",
         "for": "15m",
         "labels": dict(labels),
         "annotations": {
@@ -160,38 +174,55 @@ def _filling(plan: ServingPlan, option: ServingOption, engine: Engine) -> Iterat
     }
 
 
+def _inputs(plan: ServingPlan, before: Pool | None) -> Iterator[dict[str, Any]]:
+    """Yield the alert on inputs that wait for workers which prefill: twice as many as at the planned peak."""
+    if before is None:
+        return
+    running, waiting = (
+        before.engine.series(field, plan.workload.model) for field in ("requests_running", "requests_waiting")
+    )
+    performance = before.option.performance
+    yield {
+        "alert": "InputsWait",
+        "expr": f"sum({running}) + sum({waiting}) > {2.0 * performance.in_flight * performance.replicas:.6g}",
+        "for": _WAITING_FOR,
+        "labels": {"service": plan.name, "severity": "page"},
+        "annotations": {"summary": "twice as many inputs as planned are at the workers that prefill: they are too few"},
+    }
+
+
 def price_query(plan: ServingPlan, option: ServingOption, engine: Engine) -> str:
     """Return the dollars of a million output tokens now, as PromQL; empty where the price of a month is unknown.
 
     The plan's month is paid whole, so that tokens are dear while few are asked for.
     """
-    usd, tokens = option.money.usd_per_million_tokens.output, engine.metrics.get("output_tokens")
-    if usd is None or tokens is None:
+    usd = option.money.usd_per_million_tokens.output
+    if usd is None or "output_tokens" not in engine.metrics:
         return ""
     per_month = usd * option.performance.output_tokens_per_month / _MILLION
     per_s = per_month / plan.workload.month_s
-    return f"{per_s * _MILLION:.6g} / sum(rate({tokens.metric}{_selector(plan)}[1h]))"
+    return f"{per_s * _MILLION:.6g} / sum(rate({engine.series('output_tokens', plan.workload.model)}[1h]))"
 
 
-def prometheus_rule(plan: ServingPlan, option: ServingOption, engine: Engine, namespace: str) -> dict[str, Any]:
+def prometheus_rule(plan: ServingPlan, namespace: str, groups: dict[str, Any]) -> dict[str, Any]:
     """Return the rules as a resource of the Prometheus operator."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
         "metadata": {"name": plan.name, "namespace": namespace, "labels": {"app.kubernetes.io/name": plan.name}},
-        "spec": rules(plan, option, engine),
+        "spec": groups,
     }
 
 
-def pod_monitor(plan: ServingPlan, namespace: str, labels: dict[str, str]) -> dict[str, Any]:
-    """Return what has the Prometheus operator read the figures of every replica."""
+def pod_monitor(name: str, namespace: str, labels: dict[str, str], *, port: str = "http") -> dict[str, Any]:
+    """Return what has the Prometheus operator read the figures of every pod with some labels."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PodMonitor",
-        "metadata": {"name": plan.name, "namespace": namespace, "labels": {"app.kubernetes.io/name": plan.name}},
+        "metadata": {"name": name, "namespace": namespace, "labels": {NAME_LABEL: labels[NAME_LABEL]}},
         "spec": {
             "selector": {"matchLabels": labels},
-            "podMetricsEndpoints": [{"port": "http", "path": "/metrics", "interval": "15s"}],
+            "podMetricsEndpoints": [{"port": port, "path": "/metrics", "interval": "15s"}],
         },
     }
 

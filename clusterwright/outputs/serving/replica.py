@@ -3,17 +3,17 @@
 Pods pass the level "restricted" of Pod Security: no root, no rights, a root file system that is only read.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.outputs.serving.engine import PORT, Engine
+from clusterwright.outputs.serving.engine import PORT
 from clusterwright.outputs.serving.places import PodPlace, ReplicaShape
+from clusterwright.outputs.serving.pools import WHOLE, Pool
 
 #: Stand where `deploy.sh` puts the images; no registry has them, since names are in lower case.
 UNSET_IMAGE, UNSET_FETCH_IMAGE = "IMAGE-IS-NOT-SET", "FETCH-IMAGE-IS-NOT-SET"
 CONTAINER, FETCH = "engine", "fetch"
-NAME_LABEL, ROLE_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/component"
-LEADER = "leaderworkerset.sigs.k8s.io/worker-index"
 #: Requests that are under way get so long to end before a pod is killed.
 GRACE_S = 120
 _USER = 10001
@@ -24,47 +24,30 @@ _SHARED_MEMORY_GIB = 32
 _SCRATCH_GIB = 32
 
 
-def labels(name: str) -> dict[str, str]:
-    """Return the labels that every pod of the service has."""
-    return {NAME_LABEL: name, ROLE_LABEL: "engine"}
-
-
-def answering(name: str, shape: ReplicaShape) -> dict[str, str]:
-    """Return the labels of the pods that answer requests: the leaders where a replica has several pods."""
-    return labels(name) | ({LEADER: "0"} if shape.pods > 1 else {})
-
-
-def workload(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, replicas: int) -> dict[str, Any]:
-    """Return what keeps the replicas.
-
-    Args:
-        name: of the service.
-        engine: its command and arguments.
-        place: of the pods.
-        shape: of a replica.
-        replicas: to begin with; an autoscaler changes them.
-    """
+def workload(pool: Pool, place: PodPlace) -> dict[str, Any]:
+    """Return what keeps the replicas of a pool, as many as the peak takes to begin with; an autoscaler changes them."""
+    name, shape = pool.name, pool.shape
     if shape.pods == 1:
         return {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": name, "namespace": place.namespace, "labels": labels(name)},
+            "metadata": {"name": name, "namespace": place.namespace, "labels": pool.labels},
             "spec": {
-                "replicas": replicas,
+                "replicas": pool.most,
                 "revisionHistoryLimit": 3,
                 # Accelerators for one replica more than there are may not exist: one goes before one comes.
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
                 "progressDeadlineSeconds": int(shape.longest_start_s) + 600,
-                "selector": {"matchLabels": labels(name)},
-                "template": _template(name, engine, place, shape, leads=True),
+                "selector": {"matchLabels": pool.labels},
+                "template": _template(pool, place, leads=True),
             },
         }
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
-        "metadata": {"name": name, "namespace": place.namespace, "labels": labels(name)},
+        "metadata": {"name": name, "namespace": place.namespace, "labels": pool.labels},
         "spec": {
-            "replicas": replicas,
+            "replicas": pool.most,
             "startupPolicy": "LeaderCreated",
             "rolloutStrategy": {
                 "type": "RollingUpdate",
@@ -74,22 +57,21 @@ def workload(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *,
                 "size": shape.pods,
                 # A replica without one of its pods answers nothing.
                 "restartPolicy": "RecreateGroupOnPodRestart",
-                "leaderTemplate": _template(name, engine, place, shape, leads=True),
-                "workerTemplate": _template(name, engine, place, shape, leads=False),
+                "leaderTemplate": _template(pool, place, leads=True),
+                "workerTemplate": _template(pool, place, leads=False),
             },
         },
     }
 
 
-def _template(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *, leads: bool) -> dict[str, Any]:
-    whole = shape.gpus == place.gpus and not shape.slice
-    annotations = dict(place.annotations) if whole else {}
+def _template(pool: Pool, place: PodPlace, *, leads: bool) -> dict[str, Any]:
+    fabric, annotations = fabric_of(pool, place)
     pod: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": GRACE_S,
         "nodeSelector": dict(place.selector),
         "tolerations": [dict(one) for one in place.tolerations],
-        "topologySpreadConstraints": _spread(name, place),
+        "topologySpreadConstraints": _spread(pool, place),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _USER,
@@ -98,19 +80,19 @@ def _template(name: str, engine: Engine, place: PodPlace, shape: ReplicaShape, *
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "initContainers": [_fetch(name, place)],
-        "containers": [_engine(engine, place, shape, whole=whole, leads=leads)],
-        "volumes": _volumes(name, place, shape),
+        "initContainers": [_fetch(pool.service, place)],
+        "containers": [_engine(pool, place, fabric, leads=leads)],
+        "volumes": _volumes(pool, place),
     }
     if place.service_account:
         pod["serviceAccountName"] = place.service_account
-    metadata: dict[str, Any] = {"labels": labels(name)}
+    metadata: dict[str, Any] = {"labels": pool.labels}
     if annotations:
         metadata["annotations"] = annotations
     return {"metadata": metadata, "spec": pod}
 
 
-def _spread(name: str, place: PodPlace) -> list[dict[str, Any]]:
+def _spread(pool: Pool, place: PodPlace) -> list[dict[str, Any]]:
     keys = ("kubernetes.io/hostname", *((place.racks,) if place.racks else ()))
     return [
         {
@@ -118,10 +100,40 @@ def _spread(name: str, place: PodPlace) -> list[dict[str, Any]]:
             "topologyKey": key,
             # As even as it can be: a full node keeps no replica from starting on another.
             "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": labels(name)},
+            "labelSelector": {"matchLabels": pool.labels},
         }
         for key in keys
     ]
+
+
+def fabric_of(pool: Pool, place: PodPlace) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """Return the devices of the fabric that a pod of a pool gets, and the annotations by which it does.
+
+    A pod with all accelerators of a node gets all. One of a part sends nothing over the fabric, unless keys and values
+    are handed between pools: then it gets its part of the devices, where that is a whole one.
+    """
+    shape = pool.shape
+    if shape.gpus == place.gpus and not shape.slice:
+        return place.fabric, place.annotations
+    if pool.role == WHOLE or shape.slice:
+        return {}, {}
+    parts = {name: _part(name, value, shape.gpus, place.gpus) for name, value in place.fabric.items()}
+    networks = {key: value.split(",") for key, value in place.annotations.items()}
+    fewer = {key: names[: len(names) * shape.gpus // place.gpus] for key, names in networks.items()}
+    return (
+        {name: value for name, value in parts.items() if value},
+        {key: ",".join(names) for key, names in fewer.items() if names},
+    )
+
+
+def _part(name: str, value: object, gpus: int, of: int) -> object:
+    """Return a part of an amount, rounded down; what is shared by the pods of a node each has whole."""
+    if "shared" in name:
+        return value
+    number = re.match(r"\d+", str(value))
+    part = int(number[0]) * gpus // of if number else 0
+    unit = str(value)[number.end() :] if number else ""
+    return 0 if not part else f"{part}{unit}" if isinstance(value, str) else part
 
 
 def _confined() -> dict[str, Any]:
@@ -165,14 +177,12 @@ def _fetch(name: str, place: PodPlace) -> dict[str, Any]:
     }
 
 
-def _engine(engine: Engine, place: PodPlace, shape: ReplicaShape, *, whole: bool, leads: bool) -> dict[str, Any]:
+def _engine(pool: Pool, place: PodPlace, fabric: Mapping[str, Any], *, leads: bool) -> dict[str, Any]:
+    shape, engine = pool.shape, pool.engine
     share = shape.share
     memory = f"{int(place.memory_gib * share)}Gi"
     resource = f"nvidia.com/mig-{shape.slice}" if shape.slice else place.gpu_resource
-    limits: dict[str, Any] = {resource: shape.gpus, "memory": memory}
-    if whole:
-        # A replica on part of a node sends nothing over the fabric.
-        limits |= place.fabric
+    limits: dict[str, Any] = {resource: shape.gpus, "memory": memory, **fabric}
     container: dict[str, Any] = {
         "name": CONTAINER,
         "image": UNSET_IMAGE,
@@ -180,6 +190,7 @@ def _engine(engine: Engine, place: PodPlace, shape: ReplicaShape, *, whole: bool
         "args": list(engine.arguments),
         "env": [
             *({"name": key, "value": value} for key, value in _ENVIRONMENT.items()),
+            *(_setting(key, value) for key, value in engine.settings.items()),
             {"name": "REPLICA_PODS", "value": str(shape.pods)},
         ],
         "resources": {"requests": {"cpu": str(max(int(place.cpus * share), 1)), "memory": memory}, "limits": limits},
@@ -191,10 +202,21 @@ def _engine(engine: Engine, place: PodPlace, shape: ReplicaShape, *, whole: bool
             {"name": "start", "mountPath": "/start", "readOnly": True},
         ],
     }
+    ports = [{"name": name, "containerPort": port} for name, port in engine.ports.items()]
     if leads:
-        container["ports"] = [{"name": "http", "containerPort": PORT}]
+        ports.insert(0, {"name": "http", "containerPort": PORT})
+    if ports:
+        container["ports"] = ports
+    if leads:
         container |= _probes(shape)
     return container
+
+
+def _setting(name: str, value: str) -> dict[str, Any]:
+    """Return a setting of the environment; the pod's own address is known when it starts."""
+    if value == "ADDRESS":
+        return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    return {"name": name, "value": value}
 
 
 #: Users without a name of the image have no home; what engines compile and keep goes to the scratch volume.
@@ -225,12 +247,12 @@ def _probes(shape: ReplicaShape) -> dict[str, Any]:
     }
 
 
-def _volumes(name: str, place: PodPlace, shape: ReplicaShape) -> list[dict[str, Any]]:
+def _volumes(pool: Pool, place: PodPlace) -> list[dict[str, Any]]:
     volumes: list[dict[str, Any]] = [
-        {"name": "model", "emptyDir": {"sizeLimit": f"{shape.cache_gib}Gi"}},
+        {"name": "model", "emptyDir": {"sizeLimit": f"{pool.shape.cache_gib}Gi"}},
         {"name": "scratch", "emptyDir": {"sizeLimit": f"{_SCRATCH_GIB}Gi"}},
         {"name": "memory", "emptyDir": {"medium": "Memory", "sizeLimit": f"{_SHARED_MEMORY_GIB}Gi"}},
-        {"name": "start", "configMap": {"name": f"{name}-start"}},
+        {"name": "start", "configMap": {"name": f"{pool.name}-start"}},
     ]
     if place.claim:
         volumes.append({"name": "shared", "persistentVolumeClaim": {"claimName": place.claim, "readOnly": True}})

@@ -34,6 +34,7 @@ from clusterwright.outputs.training.slurm import (
     max_restarts,
     nodes_of_job,
     retention_text,
+    software_note,
 )
 from clusterwright.outputs.training.worker import (
     UNSET_IMAGE,
@@ -68,6 +69,7 @@ def kubernetes_launch_files(
         "README_kubernetes.md.j2",
         job_name=plan.name,
         layout=layout_text(option.performance.layout),
+        software_note=software_note(plan),
         nodes=nodes_of_job(option)[1],
         holds=HOLDS,
         shared=SHARED,

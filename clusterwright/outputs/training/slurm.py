@@ -256,6 +256,7 @@ def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *,
         job_name=plan.name,
         where=on_target(option.target),
         layout=layout_text(layout),
+        software_note=software_note(plan) if script else "",
         batch=f"micro-batch × replicas × micro-batches = {per_step} sequences",
         elastic=f"{_node_words(option)}.",
         command=_submit_command(option) if script else "",
@@ -277,6 +278,17 @@ def _readme(plan: TrainingPlan, option: TrainingOption, catalogue: Catalogue, *,
             + (" Not in the arguments: the model's sliding window of attention." if model.sliding_window else "")
         ),
         settings=_settings(option, catalogue),
+    )
+
+
+def software_note(plan: TrainingPlan) -> str:
+    """Return that the plan counts with other software than the job starts; empty where it names Megatron-LM or none."""
+    named = plan.workload.framework
+    if not named or "megatron" in named.lower():
+        return ""
+    return (
+        f"The plan counts with {named}; the job starts Megatron-LM, whose memory and speed are its own. Set "
+        "`workload.framework: Megatron-LM` to plan with these, or start the layout above with your own files."
     )
 
 

@@ -244,8 +244,22 @@ def _prefilling(workers: _Workers, step_s: Array) -> _Prefilling:
         first_at=np.maximum(late, first) * scale + fetched,
         rate=rate * np.ones((count, count, 1)),
         handing=handing,
-        reached=(gpus[:, None] + gpus[None, :] <= workers.node.gpus) | workers.node.reaches_others,
+        reached=((gpus[:, None] + gpus[None, :] <= workers.node.gpus) | workers.node.reaches_others) & _handed(workers),
     )
+
+
+def _handed(workers: _Workers) -> Flags:
+    """Tell by the two layouts whether the framework hands keys and values between workers of their sizes.
+
+    vLLM (0.9.2 and 0.11.0, `nixl_connector.py`) hands them to as wide a split of attention or to a multiple of it,
+    SGLang (0.5.3, `server_args.py`) between sizes of which one divides the other. Of others nothing is excluded.
+    """
+    if workers.service.framework == "vllm":
+        split = np.array([layout.tensor for layout in workers.layouts])
+        return np.asarray(split[None, :] % split[:, None] == 0)
+    sizes = np.array([layout.gpus for layout in workers.layouts])
+    larger, smaller = np.maximum.outer(sizes, sizes), np.minimum.outer(sizes, sizes)
+    return np.asarray((workers.service.framework != "sglang") | (larger % smaller == 0))
 
 
 def _at_share(each: Array, waiting: Array, share: float) -> Array:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isclose
 from typing import Any
 
@@ -11,6 +11,7 @@ from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at, v
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
+from clusterwright.plan.serving.pools import fewest_replicas, most_replicas, prefilling
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
 from clusterwright.plan.text.serving import replicas_text
 
@@ -20,11 +21,14 @@ _FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]*)(?:[ =]+([^\s-][^\s]*))?")
 _RATE = re.compile(r"\[(\d+[smhd])\]")
 _BOUND = re.compile(r'le="([\d.]+)"')
 _MODEL = re.compile(r'model_name="([^"]*)"')
+_POD = re.compile(r'pod=~"([^"]*)"')
 _GIB = 2**30
 #: Relative difference that rounding to six digits may make.
 _DIGITS = 1e-5
 #: Engine flags that set a part of the layout, each with the field that it sets.
 _LAYOUT = {"--tensor-parallel-size": "tensor", "--tp-size": "tensor", "--pipeline-parallel-size": "pipeline"}
+_ROLE = "app.kubernetes.io/component"
+_LEADER = "spec.leaderWorkerTemplate.leaderTemplate.spec"
 _SEQUENCES = ("--max-num-seqs", "--max-running-requests")
 _LONGEST = ("--max-model-len", "--context-length")
 _SHARE = ("--gpu-memory-utilization", "--mem-fraction-static")
@@ -57,6 +61,10 @@ def prove_service(papers: Papers) -> Result:
         _pods,
         _scaling,
         _deployed,
+        _roles,
+        _handing,
+        _handshakes,
+        _routed,
     )
     return examined("service", papers, (folder,), rules, facts)
 
@@ -66,8 +74,22 @@ def _of(papers: Papers) -> tuple[ServingPlan, ServingOption, str]:
     return serving_plan(documents.plan), serving_option(documents.option), service_folder(papers)
 
 
-def _most(option: ServingOption) -> int:
-    return option.performance.replicas + option.performance.spare_replicas
+def _pools(papers: Papers) -> Mapping[str, ServingOption]:
+    """Return the target as each pool has it, by role: empty for replicas that do all."""
+    _, option, _ = _of(papers)
+    own = option.performance.prefill_pool
+    return {"": option} if own is None else {"prefill": prefilling(option, own), "decode": option}
+
+
+def _objects(papers: Papers, file: str, *kinds: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield role and content of the objects of some kinds in a file that are of a pool."""
+    plan, _, folder = _of(papers)
+    path = papers.documents.site / folder / file
+    roles = {f"{plan.name}-{role}" if role else plan.name: role for role in _pools(papers)}
+    for document in read_yaml(path) if path.is_file() else ():
+        role = roles.get(str(value_at(document, "metadata.name")))
+        if document.get("kind") in kinds and role is not None:
+            yield role, document
 
 
 def _present(papers: Papers, name: str) -> str | None:
@@ -87,16 +109,20 @@ def _directives(papers: Papers, file: str) -> dict[str, tuple[int, str]]:
 
 def _array(papers: Papers) -> Iterator[Finding]:
     """A replica is an element of the array, on the GPUs of its layout."""
-    plan, option, _ = _of(papers)
-    file = _present(papers, "serve.sbatch")
-    if file is None:
-        return
+    for role, option in _pools(papers).items():
+        file = _present(papers, f"{role or 'serve'}.sbatch")
+        if file is not None:
+            yield from _array_of(papers, file, option)
+
+
+def _array_of(papers: Papers, file: str, option: ServingOption) -> Iterator[Finding]:
+    plan, _, _ = _of(papers)
     said, node_gpus = _directives(papers, file), _node_gpus(papers)
     kind = papers.catalogue.accelerators[option.cluster.accelerator].gres_type
     gpus = min(option.performance.layout.gpus, node_gpus)
     wanted = {
         "partition": (plan.cluster.partition, "plan.json and slurm.conf name it"),
-        "array": (f"0-{_most(option) - 1}", "a replica is an element, spare ones too"),
+        "array": (f"0-{most_replicas(option) - 1}", "a replica is an element, spare ones too"),
         "nodes": (max(option.performance.layout.gpus // node_gpus, 1), "a replica takes as many"),
         "ntasks-per-node": (1, "an engine on every node"),
         "gres": (f"gpu:{kind}:{gpus}", "the layout of a replica"),
@@ -119,10 +145,13 @@ def _node_gpus(papers: Papers) -> int:
 
 def _fits(papers: Papers) -> Iterator[Finding]:
     """All replicas of a node fit its processors and memory, and all of the cluster its GPUs."""
-    _, option, _ = _of(papers)
-    file = _present(papers, "serve.sbatch")
-    if file is None:
-        return
+    for role, option in _pools(papers).items():
+        file = _present(papers, f"{role or 'serve'}.sbatch")
+        if file is not None:
+            yield from _fits_of(papers, file, option)
+
+
+def _fits_of(papers: Papers, file: str, option: ServingOption) -> Iterator[Finding]:
     said, lines = _directives(papers, file), node_lines(papers)
     per_node = max(_node_gpus(papers) // option.performance.layout.gpus, 1)
     for line in lines[:1]:
@@ -154,30 +183,34 @@ def _fits(papers: Papers) -> Iterator[Finding]:
         )
 
 
-def _engine_texts(papers: Papers) -> Iterator[tuple[str, int, dict[str, str]]]:
-    """Yield file, line and flags of every place that starts the engine."""
-    folder, site = service_folder(papers), papers.documents.site
-    for name in ("serve.sbatch", "README.md"):
+def _engine_texts(papers: Papers) -> Iterator[tuple[str, int, str, dict[str, str]]]:
+    """Yield file, line, role and flags of every place that starts the engine."""
+    roles = list(_pools(papers))
+    for name in (*(f"{role or 'serve'}.sbatch" for role in roles), "README.md"):
         file = _present(papers, name)
-        for number, line in enumerate(papers.text(file).splitlines() if file else (), start=1):
-            if "--served-model-name" in line and file is not None:
-                yield file, number, {flag: value.strip("'\"`") for flag, value in _FLAG.findall(line)}
-    path = site / folder / "replicas.yaml"
-    if path.is_file():
-        for document in read_yaml(path):
-            words = value_at(document, "spec.template.spec.containers.0.args")
-            if words is None:
-                words = value_at(document, "spec.leaderWorkerTemplate.leaderTemplate.spec.containers.0.args")
-            if isinstance(words, list):
-                pairs = zip(words, [*words[1:], ""], strict=True)
-                yield f"{folder}/replicas.yaml", 1, {str(a): str(b) for a, b in pairs if str(a).startswith("--")}
+        lines = papers.text(file).splitlines() if file else []
+        starting = [(number, line) for number, line in enumerate(lines, start=1) if "--served-model-name" in line]
+        for at, (number, line) in enumerate(starting):
+            # The page has the pools in their order.
+            role = name.removesuffix(".sbatch") if name != "README.md" else roles[min(at, len(roles) - 1)]
+            flags = {flag: value.strip("'\"`") for flag, value in _FLAG.findall(line)}
+            yield str(file), number, "" if role == "serve" else role, flags
+    folder = service_folder(papers)
+    for role, document in _objects(papers, "replicas.yaml", "Deployment", "LeaderWorkerSet"):
+        words = value_at(document, "spec.template.spec.containers.0.args")
+        if words is None:
+            words = value_at(document, "spec.leaderWorkerTemplate.leaderTemplate.spec.containers.0.args")
+        if isinstance(words, list):
+            pairs = zip(words, [*words[1:], ""], strict=True)
+            flags = {str(a): str(b) for a, b in pairs if str(a).startswith("--")}
+            yield f"{folder}/replicas.yaml{f' {role}' if role else ''}", 1, role, flags
 
 
 def _engine(papers: Papers) -> Iterator[Finding]:
-    plan, option, _ = _of(papers)
-    model = plan.workload.model
-    for file, number, flags in _engine_texts(papers):
-        place = f"{file}:{number}"
+    plan, _, _ = _of(papers)
+    model, pools = plan.workload.model, _pools(papers)
+    for file, number, role, flags in _engine_texts(papers):
+        place, option = f"{file}:{number}", pools[role]
         if flags.get("--served-model-name") != model:
             value, rule = flags.get("--served-model-name"), "clients and rules name it"
             yield absent("SVC002", place, "--served-model-name", value, model, rule)
@@ -185,6 +218,21 @@ def _engine(papers: Papers) -> Iterator[Finding]:
         for flag, fits, bounds, rule in _bounds(plan, option):
             if flag in flags and not fits(flags[flag]):
                 yield absent("SVC002", place, flag, flags[flag], bounds, rule)
+
+
+def _roles(papers: Papers) -> Iterator[Finding]:
+    """What makes an engine a worker of its pool: SGLang's role, vLLM's way to hand over keys and values."""
+    wanted = {"--disaggregation-mode": "the role", "--kv-transfer-config": "a connector"}
+    for file, number, role, flags in _engine_texts(papers):
+        place, said = f"{file}:{number}", [flag for flag in wanted if flag in flags]
+        # Of a framework that no table has the flags are the owner's.
+        if role and not said and any(flag in flags for flag in _SEQUENCES):
+            yield absent("SVC002", place, " or ".join(wanted), None, role, "the worker is of a pool")
+        mode = flags.get("--disaggregation-mode", role)
+        if role and mode != role:
+            yield absent("SVC002", place, "--disaggregation-mode", mode, role, "the worker is of this pool")
+        for flag in said if not role else ():
+            yield absent("SVC002", place, flag, flags[flag], None, "the plan has replicas that do all")
 
 
 def _layout(place: str, flags: Mapping[str, str], option: ServingOption) -> Iterator[Finding]:
@@ -239,10 +287,10 @@ def _readme(papers: Papers) -> Iterator[Finding]:
     if file is None:
         return
     text = papers.text(file)
-    most, least = str(_most(option)), str(_least(option))
+    most, least = str(most_replicas(option)), str(_least(option))
     weights = option.performance.replica_memory.weights * option.performance.layout.gpus
     sentences = [
-        (r"^(\d[\d,]* replicas?\b[^\n]*)\.$", replicas_text(option)),
+        (r"^(\d[\d,]* (?:replicas?|workers? that)\b[^\n]*)\.$", replicas_text(option)),
         (r"Each element of the array is a replica, (\d+) in all", most),
         (r"the format of the plan, ([\w-]+)\.", plan.workload.precision),
         (r"a goal of P([\d.]+) may be missed", f"{plan.goals.percentile:g}"),
@@ -255,6 +303,7 @@ def _readme(papers: Papers) -> Iterator[Finding]:
         (r"^above it[^\n]*? (\d+) requests on a replica", f"{option.performance.in_flight:.0f}"),
         (r"Without Prometheus, KEDA keeps (\d+)\.", most),
         *_of_pods(papers),
+        *(pair for role, one in _pools(papers).items() if role for pair in _of_pool(role, one)),
     ]
     for pattern, expected in sentences:
         for match in re.finditer(pattern, text, re.MULTILINE):
@@ -270,11 +319,26 @@ def _readme(papers: Papers) -> Iterator[Finding]:
                 )
 
 
+def _of_pool(role: str, option: ServingOption) -> list[tuple[str, str]]:
+    """Return what the page says of a pool."""
+    most, least, spare = str(most_replicas(option)), str(_least(option)), option.performance.spare_replicas
+    return [
+        (rf"KEDA: (\d+) to \d+ workers that {role}", least),
+        (rf"KEDA: \d+ to (\d+) workers that {role}", most),
+        (rf"^Workers that {role}: (\d+) for the peak", most),
+        (rf"^Workers that {role}: \d+ for the peak of the last day with (\d+) spare", str(spare)),
+        (rf"^Workers that {role}: [^\n]* spare, (\d+) in the quietest hour", least),
+        (rf"an array of (\d+) workers that {role}", most),
+    ]
+
+
 def _of_pods(papers: Papers) -> list[tuple[str, str]]:
     """Return what the page says of the pods of `replicas.yaml`: time to start, and their copy of the model."""
-    file = _present(papers, "replicas.yaml")
-    found = []
-    for document in () if file is None else read_yaml(papers.documents.site / file):
+    found: list[tuple[str, str]] = []
+    last = list(_pools(papers))[-1]
+    for role, document in _objects(papers, "replicas.yaml", "Deployment", "LeaderWorkerSet"):
+        if role != last:
+            continue
         probe = next(iter(values_at(document, "spec.template.spec.containers.*.startupProbe")), None)
         if probe is not None:
             seconds = int(probe["failureThreshold"]) * int(probe["periodSeconds"])
@@ -287,7 +351,7 @@ def _of_pods(papers: Papers) -> list[tuple[str, str]]:
 
 
 def _least(option: ServingOption) -> int:
-    return min(option.performance.day.least_replicas + option.performance.spare_replicas, _most(option))
+    return fewest_replicas(option)
 
 
 def _rules_of(papers: Papers) -> tuple[str, list[dict[str, Any]]]:
@@ -335,6 +399,10 @@ def _alerts(papers: Papers) -> Iterator[Finding]:
                 option.performance.in_flight * option.performance.replicas,
                 "requests in flight",
             )
+        before = _pools(papers).get("prefill")
+        if rule.get("alert") == "InputsWait" and before is not None:
+            inputs = 2.0 * before.performance.in_flight * before.performance.replicas
+            yield from _number(place, expression, r"> ([\d.e+-]+)$", inputs, "twice the inputs under way")
         if "usd_per_million" in str(rule.get("record")):
             usd = option.money.usd_per_million_tokens.output
             per_s = None if usd is None else usd * option.performance.output_tokens_per_month / plan.workload.month_s
@@ -373,6 +441,18 @@ def _windows(papers: Papers) -> Iterator[Finding]:
             yield absent("SVC003", place, "a record", used, "one of this file", "nothing else calculates it")
 
 
+def _planned_inputs(papers: Papers) -> Mapping[str, tuple[float, None]]:
+    """Return what panels of the workers that prefill say is planned; nothing where there are none."""
+    before = _pools(papers).get("prefill")
+    if before is None:
+        return {}
+    performance = before.performance
+    return {
+        "Inputs at the workers": (performance.in_flight * performance.replicas, None),
+        "Workers that prefill": (float(most_replicas(before)), None),
+    }
+
+
 def _dashboard(papers: Papers) -> Iterator[Finding]:
     """What is drawn as planned is the plan's, and limits are its goals."""
     plan, option, _ = _of(papers)
@@ -388,7 +468,8 @@ def _dashboard(papers: Papers) -> Iterator[Finding]:
         "Time per token": (option.performance.time_per_token_s.value, plan.goals.time_per_token_s),
         "Requests in flight": (option.performance.in_flight * option.performance.replicas, None),
         "Tokens per second": (option.performance.output_tokens_per_s.value, None),
-        "Replicas that answer": (float(_most(option)), None),
+        "Replicas that answer": (float(most_replicas(option)), None),
+        **_planned_inputs(papers),
         "USD per million": (option.money.usd_per_million_tokens.output, None),
     }
     for panel in panels:
@@ -459,7 +540,7 @@ def _load(papers: Papers) -> Iterator[Finding]:
         if not (isclose(float(found), float(wanted), rel_tol=_DIGITS) if both else found == wanted):  # type: ignore[arg-type]
             yield absent("SVC004", file, path, found, wanted, "plan.json sizes the service for it")
     longest = value_at(said, "longest_tokens")
-    engine = {value for _, _, flags in _engine_texts(papers) for flag, value in flags.items() if flag in _LONGEST}
+    engine = {value for _, _, _, flags in _engine_texts(papers) for flag, value in flags.items() if flag in _LONGEST}
     if engine and {str(longest)} != engine:
         yield absent(
             "SVC004", file, "longest_tokens", longest, ", ".join(sorted(engine)), "the engine takes no longer ones"
@@ -500,41 +581,47 @@ def _scripts(papers: Papers) -> Iterator[Finding]:
 
 
 def _pods(papers: Papers) -> Iterator[Finding]:
-    """On Kubernetes: as many replicas as the plan has at the most, and the GPUs of a replica."""
-    _, option, folder = _of(papers)
-    path = papers.documents.site / folder / "replicas.yaml"
-    if not path.is_file():
-        return
-    most, gpus = _most(option), min(option.performance.layout.gpus, _node_gpus(papers))
-    for document in read_yaml(path):
-        if document.get("kind") not in {"Deployment", "LeaderWorkerSet"}:
-            continue
-        file = f"{folder}/replicas.yaml"
+    """On Kubernetes: as many replicas as the plan has at the most, and the GPUs of a replica, in every pool."""
+    pools, there = _pools(papers), set()
+    file = f"{service_folder(papers)}/replicas.yaml"
+    for role, document in _objects(papers, "replicas.yaml", "Deployment", "LeaderWorkerSet"):
+        there.add(role)
+        place = f"{file} {role}" if role else file
+        option = pools[role]
+        most, gpus = most_replicas(option), min(option.performance.layout.gpus, _node_gpus(papers))
         if value_at(document, "spec.replicas") != most:
             value = value_at(document, "spec.replicas")
-            yield absent("SVC001", file, "replicas", value, most, "those of the peak and the spare ones")
+            yield absent("SVC001", place, "replicas", value, most, "those of the peak and the spare ones")
         limits = value_at(document, "spec.template.spec.containers.0.resources.limits") or {}
         for name, value in limits.items():
             if str(name).endswith(("/gpu", "/gaudi")) and int(value) != gpus:
-                yield absent("SVC001", file, f"limits.{name}", value, gpus, "the layout of a replica")
+                yield absent("SVC001", place, f"limits.{name}", value, gpus, "the layout of a replica")
+    for role in pools if _present(papers, "replicas.yaml") else ():
+        if role not in there:
+            yield absent("SVC001", file, f"what keeps the workers that {role}", None, "there", "the plan has this pool")
 
 
 def _scaling(papers: Papers) -> Iterator[Finding]:
-    """On Kubernetes: the load that scales the replicas, and how many there are at least and at most."""
-    plan, option, folder = _of(papers)
-    most = _most(option)
-    scaling = papers.documents.site / folder / "scaling.yaml"
-    for document in read_yaml(scaling) if scaling.is_file() else ():
-        file = f"{folder}/scaling.yaml"
-        least = _least(option)
+    """On Kubernetes: the load that scales the replicas of each pool, and how many there are at least and at most."""
+    plan, _, folder = _of(papers)
+    pools = _pools(papers)
+    for role, document in _objects(papers, "scaling.yaml", "ScaledObject"):
+        file, option = f"{folder}/scaling.yaml{f' {role}' if role else ''}", pools[role]
+        least, most = _least(option), most_replicas(option)
         for key, wanted in (("minReplicaCount", least), ("maxReplicaCount", most), ("fallback.replicas", most)):
             found = value_at(document, f"spec.{key}")
             if found is not None and found != wanted:
                 yield absent("SVC001", file, key, found, wanted, "replicas of the quietest hour and of the peak")
-        threshold = value_at(document, "spec.triggers.0.metadata.threshold")
-        if threshold is not None and abs(float(threshold) - option.performance.in_flight) > 1:
+        scaled = value_at(document, "spec.scaleTargetRef.name")
+        if role and scaled != f"{plan.name}-{role}":
+            yield absent("SVC001", file, "scaleTargetRef", scaled, f"{plan.name}-{role}", "each pool has its own load")
+        threshold, each = value_at(document, "spec.triggers.0.metadata.threshold"), option.performance.in_flight
+        if threshold is not None and abs(float(threshold) - max(each, 1.0)) > (max(0.01 * each, 0.01) if role else 1):
             rule = "requests of a replica at the peak"
-            yield absent("SVC001", file, "threshold", threshold, f"{option.performance.in_flight:.0f}", rule)
+            yield absent("SVC001", file, "threshold", threshold, f"{each:.3g}", rule)
+        for query in values_at(document, "spec.triggers.*.metadata.query") if role else ():
+            for pods in sorted(set(_POD.findall(str(query))) - {f"{plan.name}-{role}-.*"}):
+                yield absent("SVC003", file, "pods", pods, f"{plan.name}-{role}-.*", "each pool has its own load")
         for model in sorted(set(_MODEL.findall(str(document))) - {plan.workload.model}):
             yield absent("SVC003", file, "model_name", model, plan.workload.model, "the engine serves it by this name")
 
@@ -542,9 +629,103 @@ def _scaling(papers: Papers) -> Iterator[Finding]:
 def _deployed(papers: Papers) -> Iterator[Finding]:
     """The settings that `deploy.sh` starts from name the service and its replicas."""
     plan, option, _ = _of(papers)
-    settings = _present(papers, "deploy.env")
-    wanted = {"SERVICE": plan.name, "FEWEST": str(_least(option)), "MOST": str(_most(option))}
+    settings, before = _present(papers, "deploy.env"), _pools(papers).get("prefill")
+    wanted = {"SERVICE": plan.name, "FEWEST": str(_least(option)), "MOST": str(most_replicas(option))}
+    if before is not None:
+        wanted |= {"PREFILL_FEWEST": str(_least(before)), "PREFILL_MOST": str(most_replicas(before))}
     for number, line in enumerate(papers.text(settings).splitlines() if settings else (), start=1):
         key, _, value = line.partition("=")
         if key in wanted and value.strip("'") != wanted[key]:
             yield absent("SVC001", f"{settings}:{number}", key, value, wanted[key], "deploy.sh scales between them")
+
+
+def _handing(papers: Papers) -> Iterator[Finding]:
+    """Workers of two pools reach each other, in both directions, to hand keys and values over."""
+    plan, _, folder = _of(papers)
+    file = _present(papers, "service.yaml")
+    if len(_pools(papers)) == 1 or file is None:
+        return
+    allowed = set(_passed(read_yaml(papers.documents.site / file)))
+    for own, other in (("prefill", "decode"), ("decode", "prefill")):
+        for way in ("ingress", "egress"):
+            if (way, own, other) not in allowed:
+                place, expected = f"{folder}/service.yaml", f"all ports of the workers that {other}"
+                yield absent("SVC005", place, f"{way} of {plan.name}-{own}", None, expected, "keys and values pass")
+
+
+def _passed(documents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, object, object]]:
+    """Yield direction, own role and role of the other side of every network rule that opens all ports."""
+    for document in documents:
+        for way, to in (("ingress", "from"), ("egress", "to")):
+            for rule in value_at(document, f"spec.{way}") or []:
+                for peer in rule.get(to) or [] if not rule.get("ports") else ():
+                    yield way, _role_in(document, "spec.podSelector"), _role_in(peer, "podSelector")
+
+
+def _handshakes(papers: Papers) -> Iterator[Finding]:
+    """The port at which workers of two pools meet is that in the engine's arguments or settings."""
+    folder = service_folder(papers)
+    for role, document in _objects(papers, "replicas.yaml", "Deployment", "LeaderWorkerSet"):
+        pod = "spec.template.spec" if document.get("kind") == "Deployment" else _LEADER
+        container = value_at(document, f"{pod}.containers.0") or {}
+        settings = {str(one.get("name")): one.get("value") for one in container.get("env") or []}
+        said = settings.get("VLLM_NIXL_SIDE_CHANNEL_PORT")
+        flags = _flags_of([str(word) for word in container.get("args") or []])
+        said = next(iter(flags.get("--disaggregation-bootstrap-port", [])), said)
+        opened = {str(one.get("name")): str(one.get("containerPort")) for one in container.get("ports") or []}
+        if said != opened.get("handshake"):
+            place = f"{folder}/replicas.yaml {role}"
+            yield absent("SVC005", place, "the port handshake", opened.get("handshake"), said, "the engine opens it")
+
+
+def _role_in(body: object, path: str) -> object:
+    """Return the role in the labels of a selector."""
+    labels = value_at(body, f"{path}.matchLabels")
+    return labels.get(_ROLE) if isinstance(labels, Mapping) else None
+
+
+def _routed(papers: Papers) -> Iterator[Finding]:
+    """The router finds the pods of both pools by their labels, at the port that they listen on."""
+    folder = service_folder(papers)
+    file = _present(papers, "router.yaml")
+    if len(_pools(papers)) == 1:
+        return
+    if file is None:
+        if _present(papers, "replicas.yaml") is not None:
+            yield absent("SVC005", folder, "router.yaml", None, "there", "each request is for a worker of either pool")
+        return
+    words: list[str] = []
+    for document in read_yaml(papers.documents.site / file):
+        if document.get("kind") == "Deployment":
+            container = value_at(document, "spec.template.spec.containers.0") or {}
+            words += [str(word) for key in ("command", "args") for word in container.get(key) or []]
+    flags = _flags_of(words)
+    for role, document in _objects(papers, "replicas.yaml", "Deployment", "LeaderWorkerSet"):
+        pod = "spec.template" if document.get("kind") == "Deployment" else "spec.leaderWorkerTemplate.leaderTemplate"
+        labels = value_at(document, f"{pod}.metadata.labels") or {}
+        selected = dict(word.partition("=")[::2] for word in flags.get(f"--{role}-selector", []))
+        # The index of a pod in its group is set where it is started.
+        missed = {key: value for key, value in selected.items() if labels.get(key, value) != value or not key}
+        if not selected or missed:
+            wanted = " ".join(f"{key}={value}" for key, value in labels.items())
+            value = " ".join(flags.get(f"--{role}-selector", []))
+            yield absent("SVC005", file, f"--{role}-selector", value, wanted, "pods of the pool have these labels")
+        ports = {str(one.get("containerPort")) for one in value_at(document, f"{pod}.spec.containers.0.ports") or []}
+        port = " ".join(flags.get("--service-discovery-port", []))
+        if port not in ports:
+            yield absent("SVC005", file, "--service-discovery-port", port, "8000", f"workers that {role} listen there")
+        said, space = " ".join(flags.get("--service-discovery-namespace", [])), value_at(document, "metadata.namespace")
+        if said != space:
+            yield absent("SVC005", file, "--service-discovery-namespace", said, space, f"workers that {role} run there")
+
+
+def _flags_of(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the words after each flag."""
+    found: dict[str, list[str]] = {}
+    last: list[str] = []
+    for word in words:
+        if word.startswith("--"):
+            last = found.setdefault(word, [])
+        else:
+            last.append(word)
+    return found

@@ -135,7 +135,8 @@ def selected(cluster: Cluster) -> Iterator[Finding]:
     pods = _pods(cluster)
     for kind, path in _SELECTORS:
         for one in cluster.of(kind):
-            if not any(one.name.startswith(name) for name, _, _ in pods):
+            # Pools of a service have its name before their own.
+            if not any(one.name.startswith(name) or name.startswith(f"{one.name}-") for name, _, _ in pods):
                 continue
             selector = next(iter(values_at(one.body, path)), None)
             if not isinstance(selector, Mapping) or not selector:

@@ -135,8 +135,9 @@ def test_jobs_do_not_reach_the_nodes_identity() -> None:
     assert names["to"] == [{"ipBlock": {"cidr": "168.63.129.16/32"}}]
     assert {(one["port"], one["protocol"]) for one in names["ports"]} == {(53, "TCP"), (53, "UDP")}
     # Replicas of a service reach what their own policies name, and nothing else.
+    roles = ["engine", "prefill", "decode"]
     assert found["egress-except-closed"]["podSelector"] == {
-        "matchExpressions": [{"key": "app.kubernetes.io/component", "operator": "NotIn", "values": ["engine"]}]
+        "matchExpressions": [{"key": "app.kubernetes.io/component", "operator": "NotIn", "values": roles}]
     }
 
 

@@ -8,11 +8,12 @@ import pulumi_kubernetes as kubernetes
 
 NAMESPACE = "workload"
 SERVICE_ACCOUNT = "workload"
-# Of what chooses a replica for each request (`serving/gateway.yaml`): it reads the pods of its namespace, no more.
-PICKER_ENDING = "-picker"
+# Of what chooses a replica for each request (`serving/gateway.yaml`, `serving/router.yaml`): it reads the pods of its
+# namespace, no more.
+CHOOSER_ENDINGS = ("-picker", "-router")
 CLAIM = "shared"
-# Of replicas of a service (`launch/`), which bring network policies of their own.
-ROLE_LABEL, SERVICE_ROLE = "app.kubernetes.io/component", "engine"
+# Of replicas of a service (`serving/`), which bring network policies of their own.
+ROLE_LABEL, SERVICE_ROLES = "app.kubernetes.io/component", ("engine", "prefill", "decode")
 
 
 # RDMA pins memory, takes the host's devices and mounts its folders: levels below refuse such pods. What else
@@ -58,7 +59,9 @@ ADMISSION_RULES = (
     ),
     AdmissionRule(
         expression="!has(object.spec.serviceAccountName) || object.spec.serviceAccountName in "
-        f"['', 'default', '{SERVICE_ACCOUNT}'] || object.spec.serviceAccountName.endsWith('{PICKER_ENDING}')",
+        f"['', 'default', '{SERVICE_ACCOUNT}'] || "
+        f"[{', '.join(repr(one) for one in CHOOSER_ENDINGS)}].exists(one, "
+        "object.spec.serviceAccountName.endsWith(one))",
         message=f"jobs run as the service account {SERVICE_ACCOUNT}",
     ),
     AdmissionRule(
@@ -230,7 +233,7 @@ class Workload(pulumi.ComponentResource):
                 pod_selector=kubernetes.meta.v1.LabelSelectorArgs(
                     match_expressions=[
                         kubernetes.meta.v1.LabelSelectorRequirementArgs(
-                            key=ROLE_LABEL, operator="NotIn", values=[SERVICE_ROLE]
+                            key=ROLE_LABEL, operator="NotIn", values=list(SERVICE_ROLES)
                         )
                     ]
                 ),
