@@ -8,9 +8,10 @@ _CENTS_BELOW, _DIGITS_BELOW = 1e4, 10.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """What is in a cell: a text, a second line in small type, and the numbers of its sources."""
+    """What is in a cell: a text, a word in a frame, a second line in small type, and the numbers of its sources."""
 
     text: str
+    badge: str = ""
     detail: str = ""
     sources: tuple[int, ...] = ()
 

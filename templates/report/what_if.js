@@ -96,9 +96,11 @@
     byId("what-if-rows").replaceChildren(...found.map((cost, number) => row(cost, [
       cost.name, present[number], signed(change[number]), cost.present === null ? "–" : paid[number]])));
     const next = known.length > 1 ? "; next " + known[1].name + ", " + present[1] : "";
-    byId("what-if-answer").textContent = known.length
+    const answer = known.length
       ? known[0].name + " costs least" + data.among + " over " + value("horizon") + " months: " + present[0] + " in present value" + next + "."
       : "No way can do this work.";
+    // Amounts stay on one line.
+    byId("what-if-answer").textContent = answer.replace(/(?<=\d) M\b/g, "\u00a0M");
     byId("what-if-command").textContent = command();
   }
 

@@ -18,6 +18,7 @@ from clusterwright.errors import InputError
 from clusterwright.plan.currency import Currency
 from clusterwright.plan.document import dumps
 from clusterwright.plan.record import Plan
+from clusterwright.plan.text.money import USD
 
 BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 ONE_TARGET = [f"targets.{name}=null" for name in ("azure", "gcp")]
@@ -110,6 +111,15 @@ def test_json_and_markdown(plan: Plan, other: Plan, tmp_path: Path, capsys: pyte
     text = capsys.readouterr().out
     assert "a\\|b\\<img\\>" in text
     assert "| economics.utilisation | 0.8 | 0.6 |" in text
+    title, _, answers, _, *table = text.partition("<details>")[0].strip().split("\n")
+    assert title.startswith("### Cost of ")
+    kept = [entry.alternative(entry.recommended_horizon_key) for entry in (plan, other)]
+    amounts = " → ".join(USD.text(way.money.npv_usd) for way in kept if way is not None)
+    assert "; present value of 36 months " in answers
+    assert amounts in answers
+    assert sum(line.startswith("| runs in horizon |") for line in table) == len(differences(plan, other, ("", "")).work)
+    assert all(line.startswith("|") for line in table)
+    assert text.rstrip().endswith("</details>")
     with pytest.raises(InputError, match="exclude"):
         diff.diff(*map(str, paths), as_json=True, markdown=True)
 

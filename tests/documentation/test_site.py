@@ -1,7 +1,6 @@
 """The site builds without a warning, works from a folder, and asks nobody for anything."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,10 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from clusterwright.documentation.site import stage
-from tests.documentation.console import ROOT
+from tests.documentation.built_site import MKDOCS, NOT_INSTALLED, build
 
-MKDOCS = Path(os.environ.get("CLUSTERWRIGHT_DOCS_VENV", ROOT / ".venv-docs")) / "bin" / "mkdocs"
 #: What a page loads, by the tag and its attribute.
 _LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("link", "href")}
 #: Places that the theme's own switches name.
@@ -47,24 +44,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, require_engine: Callable[..., None]) -> Path:
     """Return the folder of the site, built strictly from the staged pages."""
-    reason = f"MkDocs is not installed in {MKDOCS.parents[1].name} (make .venv-docs/installed)"
-    require_engine(working=MKDOCS.exists(), reason=reason)
-    folder = tmp_path_factory.mktemp("site")
-    staged = stage(ROOT, folder / "source")
-    assert len(staged) > 80
-    configuration = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    configuration = configuration.replace("docs_dir: build/site-source", f"docs_dir: {folder / 'source'}")
-    (folder / "mkdocs.yml").write_text(configuration.replace("site_dir: build/site", f"site_dir: {folder / 'site'}"))
-    done = subprocess.run(
-        [MKDOCS, "build", "--strict", "--config-file", folder / "mkdocs.yml"],
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "site"
+    require_engine(working=MKDOCS.exists(), reason=NOT_INSTALLED)
+    return build(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture(scope="module")

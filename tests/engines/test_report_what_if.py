@@ -9,6 +9,7 @@ import pytest
 from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.what_if import HORIZON, POWER, RENT, RESALE, WORK, WhatIf, what_if
+from clusterwright.outputs.report.page import TABS
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import USD
 from clusterwright.plan.text.words import capital, term_text
@@ -78,7 +79,7 @@ def test_at_the_plans_values_it_says_what_the_plan_says(browser: Browser, report
     assert [text for *_, text in rows] == USD.column(way.money.npv_usd for way in ways)
     for way, (_, usd, _) in zip(ways, rows, strict=True):
         assert usd == pytest.approx([way.money.npv_usd, way.money.horizon_usd], rel=1e-9)
-    answer = browser.run("document.getElementById('what-if-answer').textContent")
+    answer = browser.run("document.getElementById('what-if-answer').textContent").replace("\xa0", " ")
     assert answer.startswith(
         f"{rows[0][0]} costs least over 36 months: {rows[0][2]} in present value; next {rows[1][0]}"
     )
@@ -256,3 +257,37 @@ def _luminance(colour: str) -> float:
     parts = [float(part) / 255 for part in re.findall(r"[0-9.]+", colour)[:3]]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+SHOWN = "[...document.querySelectorAll('.panel')].filter(part => part.getClientRects().length).map(part => part.id)"
+CURRENT = """[...document.querySelectorAll(".tabs a")].filter(
+  tab => getComputedStyle(tab).borderBottomColor !== "rgba(0, 0, 0, 0)").map(tab => tab.textContent)"""
+
+
+def test_a_screen_shows_one_part_at_a_time(browser: Browser, report: Path) -> None:
+    """A tab opens its part by the keyboard, an address within a part opens that part, and no script is needed."""
+    browser.open(report.as_uri())
+    assert browser.run(SHOWN) == ["decision"]
+    for part in TABS[1:]:
+        browser.run(f"document.querySelector('.tabs a[href=\"#{part}\"]').focus()")
+        browser.key("Enter", 13, "\r")
+        browser.until(f"location.hash === '#{part}'")
+        assert browser.run(SHOWN) == [part]
+        assert browser.run(CURRENT) == [part.capitalize()]
+    browser.open(report.as_uri() + "#source-3")
+    assert browser.run(SHOWN) == ["bill"]
+    browser.open(report.as_uri() + "#what-if;rent=0.6")
+    assert browser.run(SHOWN) == ["decision"]
+    without = report.with_name("without.html")
+    without.write_text(re.sub(r"<script.*?</script>", "", report.read_text(encoding="utf-8"), flags=re.DOTALL))
+    browser.open(without.as_uri() + "#money")
+    assert browser.run(SHOWN) == ["money"]
+
+
+def test_amounts_stay_on_one_line(browser: Browser, report: Path) -> None:
+    """No blank that a line may break at stands between a number and its million."""
+    browser.open(report.as_uri() + "#what-if;rent=0.6")
+    texts = "[...document.querySelectorAll('p, li, .figures *, .detail')].map(element => element.textContent)"
+    found = browser.run(texts)
+    assert any(re.search("[0-9]\\xa0M", text) for text in found)
+    assert [text for text in found if re.search("[0-9] M\\b", text)] == []

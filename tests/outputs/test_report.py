@@ -69,9 +69,11 @@ class Page(HTMLParser):
         """Keep the text, and in tables by cell."""
         if self._hidden:
             return
-        self.pieces.append(data)
+        # Amounts stay on one line.
+        words = data.replace("\xa0", " ")
+        self.pieces.append(words)
         if self._in_cell:
-            self.rows[-1][-1] += f" {data}"
+            self.rows[-1][-1] += f" {words}"
 
     @property
     def text(self) -> str:
@@ -124,18 +126,23 @@ def test_every_price_names_its_day_and_source(shipped_plan: Plan, html: str) -> 
                 if row.startswith(start) and price in row and line.price_date in row
                 if (found := re.search(r"\[(\d+)\]$", row))
             ]
-            sources = [unescape(text) for index, text in listed if index in numbers]
+            sources = [
+                unescape(re.sub("<[^>]*>", "", text)).replace("\xa0", " ") for index, text in listed if index in numbers
+            ]
             assert any(source.startswith(line.source) for source in sources), start
 
 
 def test_the_report_asks_nothing_of_a_network(html: str) -> None:
-    """No element and no style points outside the file, links lead to places in it, and a policy forbids the rest."""
+    """Nothing is loaded from outside the file, links lead to places in it or to sources, a policy forbids the rest."""
     page = Page(html)
     assert {tag for tag, _ in page.elements} & {"link", "img", "iframe", "object", "base", "form"} == set()
     places = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
     for _, attributes in page.elements:
         assert not attributes.keys() & {"src", "srcset", "xlink:href", "action", "onload", "onerror", "data"}
-        if "href" in attributes:
+        # A source elsewhere is asked when somebody follows its link, and is not told from where.
+        if (attributes.get("href") or "").startswith("https://"):
+            assert attributes["rel"] == "noreferrer"
+        elif "href" in attributes:
             assert (attributes["href"] or "").removeprefix("#") in places
     assert not re.search(r"@import|url\s*\(", html)
     policies = [
@@ -451,7 +458,7 @@ def test_the_report_says_what_its_answer_rests_on(shipped_plan: Plan, html: str)
 
 def test_every_change_of_a_price_is_listed(shipped_plan: Plan, html: str) -> None:
     """The cut of p5.48xlarge in June 2025 stands with both prices; a price that is repeated is no change."""
-    section = html.partition('<h3 id="changes">Changes of the on-demand price</h3>')[2].partition("<h3")[0]
+    section = html.partition('<h3 id="changes">Changes of the on-demand price</h3>')[2].partition("</section")[0]
     rows = [[" ".join(cell.split()) for cell in row] for row in Page(section).rows[1:]]
     aws = [row[1:4] for row in rows if row[0].startswith("p5.48xlarge")]
     assert aws == [["2025-06-05", "55.04", "6.88"], ["2023-07-31", "98.32", "12.29"]]
@@ -484,12 +491,12 @@ def test_warnings_stand_under_the_answer(shipped_plan: Plan) -> None:
 
 
 def test_the_first_page_has_four_figures_with_bands_and_a_chart(shipped_plan: Plan, html: str) -> None:
-    """Answer, four figures and one chart come first; what is warned of, the contents and every table follow."""
-    order = ('class="answer"', 'class="figures"', "<figure>", 'class="warned"', "<nav", "<table>")
+    """Answer, four figures and one chart come first after the tabs; what is warned of and every table follow."""
+    order = ("<nav", 'class="answer"', 'class="figures"', "<figure>", 'class="warned"', "<table>")
     places = [html.index(mark) for mark in order]
     assert places == sorted(places)
     assert html[: places[4]].count("<figure>") == 1
-    tiles = html[places[1] : places[2]]
+    tiles = html[places[2] : places[3]].replace("\xa0", " ")
     answers = (shipped_plan.recommended_key, shipped_plan.recommended_horizon_key)
     run, kept = (shipped_plan.planned(key) for key in answers)
     assert run is not None
@@ -510,7 +517,7 @@ def test_the_chart_leads_to_the_total_of_the_figures(shipped_plan: Plan, html: s
     kept = shipped_plan.alternative(shipped_plan.recommended_horizon_key)
     assert kept is not None
     assert kept.money.capex_usd
-    tiles = html.partition('class="figures"')[2].partition("</ul>")[0]
+    tiles = html.partition('class="figures"')[2].partition("</ul>")[0].replace("\xa0", " ")
     assert (
         f"{USD.text(kept.money.horizon_usd)} paid net of resale, {USD.text(kept.money.capex_usd)} at the start" in tiles
     )
@@ -518,7 +525,7 @@ def test_the_chart_leads_to_the_total_of_the_figures(shipped_plan: Plan, html: s
     sale = -sum(row.usd for row in flow.cash_flow_rows(kept.target) if row.category == "resale")
     paid = [point.usd for point in flow.cumulative() if point.key == kept.target][-1]
     assert paid - sale == pytest.approx(kept.money.horizon_usd, rel=1e-9)
-    caption = html.partition("<figcaption>")[2].partition("</figcaption>")[0]
+    caption = html.partition("<figcaption>")[2].partition("</figcaption>")[0].replace("\xa0", " ")
     whole = USD.text(kept.money.horizon_usd)
     words = f"{USD.text(paid)} paid, less {USD.text(sale)} for the sale of the equipment, are the {whole}"
     assert f"On premises: {words} of the totals." in caption

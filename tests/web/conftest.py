@@ -125,6 +125,10 @@ class Browser:
         self._call("Page.navigate", url=address)
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
 
+    def prefer(self, scheme: str) -> None:
+        """Be the browser of somebody who prefers `light` or `dark` pages."""
+        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
     def run(self, script: str) -> Any:  # noqa: ANN401 - what the page holds
         """Return what an expression of the page is, its promise kept."""
         got = self._call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)

@@ -6,9 +6,9 @@ from clusterwright.cli.render.text_table import table
 from clusterwright.diff.causes import Cause, Causes, Effect
 from clusterwright.diff.differences import Change, Differences, TargetChange
 from clusterwright.outputs.markdown import cell, markdown_table
-from clusterwright.plan.record import WorkUnit
+from clusterwright.plan.record import Alternative, Plan, WorkUnit
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.words import NAME_OF_TARGET
+from clusterwright.plan.text.words import NAME_OF_TARGET, capital, term_text
 from clusterwright.units import percent
 
 _MOST = 8
@@ -118,12 +118,50 @@ def plain_text(found: Differences, why: Causes, unit: WorkUnit, money: MoneyForm
     return "\n".join((*lines, *money.note))
 
 
-def markdown_text(found: Differences, why: Causes, unit: WorkUnit, money: MoneyFormat) -> str:
-    """Return what changed, and why, for a comment of a pull request: names of anyone's blueprint are no markup."""
+def verdict(before: Plan, after: Plan, money: MoneyFormat) -> str:
+    """Return in one line what became of the two answers: of one run in cash, and of the horizon in present value."""
+    unit, months = after.workload.unit, f"{after.economics.horizon_months:g} months"
+    mine, theirs = (plan.alternative(plan.recommended_key) for plan in (before, after))
+    kept, keeping = (plan.alternative(plan.recommended_horizon_key) for plan in (before, after))
+    run = _became(mine, theirs, "run_usd", money)
+    horizon = _became(kept, keeping, "npv_usd", money)
+    named = ((unit.asked, run), (f"present value of {months}", horizon))
+    return "; ".join(f"{name} {words}" for name, words in named if words)
+
+
+def _became(mine: Alternative | None, theirs: Alternative | None, figure: str, money: MoneyFormat) -> str:
+    """Return what a figure of one answer became: its change, both amounts, and whether it is still the same way."""
+    if mine is None or theirs is None:
+        return ""
+    usd_before, usd_after = (getattr(way.money, figure) for way in (mine, theirs))
+    same = mine.key == theirs.key
+    way = f"still {term_text(mine.key)}" if same else f"{term_text(mine.key)} → {term_text(theirs.key)}"
+    if usd_before is None or usd_after is None:
+        return f"of unknown cost, {way}"
+    change = Change(name="", unit="USD", before=usd_before, after=usd_after)
+    if not _is_visible(change, money):
+        return f"unchanged at {money.text(usd_after)}, {way}"
+    return f"{_delta(change, money)}: {money.text(usd_before)} → {money.text(usd_after)}, {way}"
+
+
+def markdown_text(found: Differences, why: Causes, unit: WorkUnit, money: MoneyFormat, *, answers: str = "") -> str:
+    """Return what changed, and why, for a comment of a pull request: names of anyone's blueprint are no markup.
+
+    The line of the answers and one table are read at once; causes and everything else are folded.
+
+    Args:
+        found: what changed.
+        why: what it comes from.
+        unit: that of the work.
+        money: how amounts are written.
+        answers: what became of them (`verdict`).
+    """
     lines = [f"### Cost of {cell(found.before)} → {cell(found.after)}"]
     if found.same:
         return f"{lines[0]}\n\nNothing changed."
-    lines += [*_headline(found, unit, money), *_why_markdown(why, unit, money)]
+    lines += ["", f"**{cell(capital(answers))}**"] if answers else []
+    lines += [*_headline(found, unit, money)]
+    lines += ["", "<details><summary>Why, and everything that changed</summary>", *_why_markdown(why, unit, money)]
     for title, changes in _groups(found, money):
         lines += ["", f"**{cell(title)}**", "", "| what | before | after | change |", "|---|---:|---:|---:|"]
         lines += [
@@ -131,7 +169,7 @@ def markdown_text(found: Differences, why: Causes, unit: WorkUnit, money: MoneyF
             f"| {cell(_value(change, 'after', money))} | {cell(_delta(change, money))} |"
             for change in changes
         ]
-    return "\n".join((*lines, *map(cell, money.note)))
+    return "\n".join((*lines, "", "</details>", *map(cell, money.note)))
 
 
 def _headline(found: Differences, unit: WorkUnit, money: MoneyFormat) -> list[str]:
@@ -141,6 +179,12 @@ def _headline(found: Differences, unit: WorkUnit, money: MoneyFormat) -> list[st
         [_title(entry), *(_told({change.name: change for change in entry.figures}.get(name), money) for name in names)]
         for entry in found.targets
         if entry.presence == "both"
+    ]
+    # Where the horizon holds other work, its totals are no change of price alone.
+    rows += [
+        [_name(change, unit), "", "", "", " → ".join(f"{value:,.1f}" for value in (change.before, change.after)), ""]
+        for change in found.work
+        if change.delta is not None
     ]
     if not rows:
         return []

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from clusterwright import interface
 from clusterwright.cli.planning import planned
-from clusterwright.cli.render.diff import markdown_text, plain_text
+from clusterwright.cli.render.diff import markdown_text, plain_text, verdict
 from clusterwright.cli.render.text_table import fitted
 from clusterwright.errors import EXIT_FINE, InputError
 from clusterwright.interface.results import PlanResult
@@ -39,7 +39,11 @@ def diff(before: str, after: str, *, as_json: bool, markdown: bool) -> int:
         return EXIT_FINE
     changes, why, unit = found.changes, found.causes, _plan(theirs).workload.unit
     money = MoneyFormat(currency=currency)
-    print(markdown_text(changes, why, unit, money) if markdown else fitted(plain_text(changes, why, unit, money)))
+    if markdown:
+        answers = verdict(_plan(mine), _plan(theirs), money)
+        print(markdown_text(changes, why, unit, money, answers=answers))
+    else:
+        print(fitted(plain_text(changes, why, unit, money)))
     return EXIT_FINE
 
 

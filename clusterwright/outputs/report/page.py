@@ -23,6 +23,7 @@ from clusterwright.outputs.report import memo as report_memo
 from clusterwright.outputs.report import risks as report_risks
 from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report import what_if as report_what_if
+from clusterwright.outputs.report.reading import linked, unbroken
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.alternatives.answer_basis import basis_lines
@@ -37,6 +38,11 @@ from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.terms.records import Breakeven, CumulativePoint
 from clusterwright.units import percent
+
+#: The parts of the report, by their places in it; a screen shows one at a time.
+TABS = ("decision", "money", "certainty", "bill", "cluster", "method")
+#: Of tables with a row for each way, this many rows are printed, so that eight sheets of A4 hold the report.
+MOST_PRINTED = 6
 
 
 def report_html(plan: Plan, found: Finances, counted: Ledger, money: MoneyFormat) -> str:
@@ -54,7 +60,9 @@ def report_html(plan: Plan, found: Finances, counted: Ledger, money: MoneyFormat
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=unbroken,
     )
+    environment.filters["linked"] = linked
     return environment.get_template("report.html.j2").render(**_context(plan, counted, counted.book, found, money))
 
 
@@ -64,6 +72,8 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
     what_if = report_what_if.sliders(plan, possible(plan, book), money)
     rule, kind = f"{capital(rule_text(plan))}.", outputs_of(plan)
     return {
+        "tabs": TABS,
+        "most_printed": MOST_PRINTED,
         "name": plan.name,
         "description": plan.description,
         "answer": [capital(line) for line in answer_lines(plan, money)],

@@ -18,6 +18,8 @@ from clusterwright.tco.terms.records import CashFlowRow, Parameter, PricedLine
 from clusterwright.units import days_text, percent
 
 _NONE = "–"
+#: What kind of price it is, by where it comes from (`tco.terms.records.BASES`).
+PRICE_KINDS = {"documented": "list", "given": "quote", "assumed": "estimate", "unknown": "no price"}
 
 
 @dataclass(slots=True)
@@ -132,9 +134,13 @@ def _node_price(option: Option, sources: Sources, money: MoneyFormat) -> Cell:
     if not nodes or nodes[0].unit_usd is None:
         return Cell(text="unknown")
     node = nodes[0]
-    since = f"{node.basis}, {node.price_date}" if node.price_date else node.basis
     ending = {"hourly": " an hour", "monthly": " a month", "once": ""}[node.line.charge]
-    return Cell(text=f"{money.bill(node.unit_usd)}{ending}", detail=since, sources=(sources.number(node),))
+    return Cell(
+        text=f"{money.bill(node.unit_usd)}{ending}",
+        badge=PRICE_KINDS[node.basis],
+        detail=f"since {node.price_date}" if node.price_date else "",
+        sources=(sources.number(node),),
+    )
 
 
 def _band(value: float | None, low: float | None, high: float | None, money: MoneyFormat) -> str:
@@ -178,7 +184,7 @@ def prices(option: Option, sources: Sources, as_of: str, money: MoneyFormat) -> 
             "Quantity",
             f"Price, {money.code}",
             f"Amount, {money.code}",
-            "Basis",
+            "Kind",
             "In force from",
             "Last seen",
             "Source",
@@ -203,7 +209,11 @@ def _priced(line: PricedLine, sources: Sources, as_of: dt.date, money: MoneyForm
             text="unknown" if line.usd_per_period is None else plain(money.amount(line.usd_per_period)),
             detail=line.line.charge,
         ),
-        Cell(text=line.basis, detail=f"{line.confidence} confidence" if line.confidence else ""),
+        Cell(
+            text="",
+            badge=PRICE_KINDS[line.basis],
+            detail=f"{line.confidence} confidence" if line.confidence else "",
+        ),
         Cell(text=line.price_date or _NONE),
         Cell(
             text=line.last_seen.isoformat() if line.last_seen else _NONE,
