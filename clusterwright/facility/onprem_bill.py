@@ -94,7 +94,7 @@ def _with_spares(bought: BillLine, spares: Spares, catalogue: Catalogue) -> list
     count = spares.count(kind, int(bought.quantity))
     if not count:
         return [bought]
-    note = f"spares, {spares.share(kind):.3g} of {kind} (the buyer's choice)"
+    note = f"spares, {percent(spares.share(kind), digits=None)} of {kind} (the buyer's choice)"
     if spares.share(kind) == Spares().share(kind):
         note = f"spares, {percent(spares.share(kind))} (assumed)"
     kept = spares_by_length(count, bought.lengths)

@@ -104,7 +104,7 @@ def test_kubernetes_shares_every_resource_out() -> None:
     ("tenants", "rules"),
     [
         ("{name: a, share: 0.1 %}", ["TEN005"]),
-        ("{name: a, share: 50 %, max_gpus: 8}", ["TEN006", "TEN008"]),
+        ("{name: a, share: 50 %, max_gpus: 8}", ["TEN008", "TEN006"]),
         ("{name: a, share: 50 %, when_free: keep}", ["TEN008"]),
         ("{name: a, share: 50 %, max_gpus_per_user: 64}", ["TEN008"]),
         ("{name: a, share: 100 %, when_free: keep}", []),

@@ -107,6 +107,19 @@ def level_bytes_per_s(level: StorageLevel, *, gpus: int) -> tuple[float, float]:
     )
 
 
+#: What the job keeps on shared storage, reads from it at once, and writes.
+_OF_CHECKPOINTS = (
+    "data set and checkpoints, with headroom",
+    "reading a checkpoint after a failure",
+    "writing a checkpoint in time",
+)
+_OF_WEIGHTS = (
+    "weights, with another version",
+    "reading the weights on all nodes at once",
+    "writing new weights in time",
+)
+
+
 def demands(
     need: StorageNeed, *, gpus: int, level: StorageLevel | None, asked: AskedStorage | None
 ) -> tuple[StorageDemand, ...]:
@@ -118,13 +131,12 @@ def demands(
         level: of bandwidth, None for none.
         asked: in the blueprint.
     """
+    held, restored, written = _OF_WEIGHTS if need.weights_only else _OF_CHECKPOINTS
     found = [
-        StorageDemand(origin="data set and checkpoints, with headroom", source=JOB, capacity_bytes=need.capacity_bytes),
-        StorageDemand(
-            origin="reading a checkpoint after a failure", source=JOB, read_bytes_per_s=need.restart_read_bytes_per_s
-        ),
+        StorageDemand(origin=held, source=JOB, capacity_bytes=need.capacity_bytes),
+        StorageDemand(origin=restored, source=JOB, read_bytes_per_s=need.restart_read_bytes_per_s),
         StorageDemand(origin="reading training data", source=JOB, read_bytes_per_s=need.data_read_bytes_per_s),
-        StorageDemand(origin="writing a checkpoint in time", source=JOB, write_bytes_per_s=need.write_bytes_per_s),
+        StorageDemand(origin=written, source=JOB, write_bytes_per_s=need.write_bytes_per_s),
     ]
     if need.read_bytes_per_s not in (need.restart_read_bytes_per_s, need.data_read_bytes_per_s):
         found.append(

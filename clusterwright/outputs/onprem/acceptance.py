@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from clusterwright import units
 from clusterwright.catalog.records import Catalogue, System
 from clusterwright.catalog.software.accelerators import AcceleratorSoftware, accelerator_software
 from clusterwright.catalog.software.node import Software
@@ -57,7 +58,7 @@ def acceptance(
         "Compute fabric": _fabric(design),
         "Nodes": _nodes(option, system, design, plan.software_of(option.target), tools),
         "Collectives": _collectives(design, system, tools),
-        "Storage": _storage(design),
+        "Storage": _storage(option, design),
         f"{option.deployment.scheduler.capitalize()} and the workload": _workload(plan, option, design, catalogue),
     }
     lines = [
@@ -216,21 +217,26 @@ def _collectives(design: OnPremDesign, system: System, tools: AcceleratorSoftwar
     ]
 
 
-def _storage(design: OnPremDesign) -> list[Step]:
+def _rate(bytes_per_s: float) -> str:
+    return units.text(bytes_per_s, units.BANDWIDTH)
+
+
+def _storage(option: Option, design: OnPremDesign) -> list[Step]:
     storage = design.inventory.storage
+    written = "new weights" if option.design.storage.weights_only else "a checkpoint"
     steps = [
         Step(
             do="`fio` or `elbencho`, sequential reads from all nodes, files larger than their memory",
-            expect=f"at least {storage.read_bytes_per_s / 1e9:,.1f} GB/s in all",
+            expect=f"at least {_rate(storage.read_bytes_per_s)} in all",
         ),
         Step(
             do="the same with writes",
-            expect=f"at least {storage.write_bytes_per_s / 1e9:,.1f} GB/s in all: a checkpoint in time",
+            expect=f"at least {_rate(storage.write_bytes_per_s)} in all: {written} in time",
         ),
-        Step(do="`df` of the file system", expect=f"at least {storage.capacity_bytes / 1e12:,.0f} TB"),
+        Step(do="`df` of the file system", expect=f"at least {units.text(storage.capacity_bytes, units.BYTES)}"),
         Step(
             do="the reads again from one node, alone",
-            expect=f"at least {min(NODE_BYTES_PER_S, storage.read_bytes_per_s) / 1e9:,.1f} GB/s",
+            expect=f"at least {_rate(min(NODE_BYTES_PER_S, storage.read_bytes_per_s))}",
         ),
     ]
     if storage.lustre is not None:

@@ -275,8 +275,8 @@ def _readme(
         f"# {title} on premises",
         "",
         (
-            f"{inventory.nodes:,} {cell(inventory.system_name)} with {inventory.gpus:,} GPUs in {design.racks} racks, "
-            f"{design.power.it_w / 1e3:,.0f} kW of IT load at nameplate."
+            f"{inventory.nodes:,} × {cell(inventory.system_name)} with {inventory.gpus:,} GPUs in {design.racks} racks"
+            f", {design.power.it_w / 1e3:,.0f} kW of IT load at nameplate."
         ),
         "",
         "| file | what it is |",

@@ -338,4 +338,5 @@ def storage_of(blueprint: Blueprint, size: ServingSize, *, nodes: int) -> Storag
         read_bytes_per_s=blueprint.storage.read_bandwidth or read,
         write_bytes_per_s=weights / SECONDS_PER_HOUR,
         restart_read_bytes_per_s=read,
+        weights_only=True,
     )

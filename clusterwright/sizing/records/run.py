@@ -56,6 +56,7 @@ class StorageNeed:
             data while training. The larger one is read_bytes_per_s, unless the user says what there is.
         checkpoints_kept: latest ones retained; milestones: kept for good at the end of the run; milestone_every_s: run
             time between them, None for none.
+        weights_only: it holds what a service reads, and no checkpoints of a run.
     """
 
     dataset_bytes: float
@@ -68,3 +69,4 @@ class StorageNeed:
     milestone_every_s: float | None = None
     restart_read_bytes_per_s: float = 0.0
     data_read_bytes_per_s: float = 0.0
+    weights_only: bool = False

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from clusterwright import units
 from clusterwright.catalog.software.accelerators import accelerator_software
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.power import cord_load, fullest
@@ -12,6 +14,8 @@ from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
+from clusterwright.plan.serving.record import ServingOption
+from clusterwright.plan.text.serving import banded_text
 from clusterwright.plan.training.record import TrainingOption
 from clusterwright.units import counted
 
@@ -115,15 +119,20 @@ def _collectives(hall: Hall) -> Iterator[Step]:
     yield f"the same over all {counted(hall.inventory.nodes, 'node')}, then over each half", halves
 
 
+def _rate(bytes_per_s: float) -> str:
+    return units.text(bytes_per_s, units.BANDWIDTH)
+
+
 def _storage(hall: Hall) -> Iterator[Step]:
     storage = hall.inventory.storage
     reads, writes = storage.read_bytes_per_s, storage.write_bytes_per_s
     files = "`fio` or `elbencho`, sequential reads from all nodes, files larger than their memory"
-    yield files, f"at least {reads / 1e9:,.1f} GB/s in all"
-    yield "the same with writes", f"at least {writes / 1e9:,.1f} GB/s in all: a checkpoint in time"
-    yield "`df` of the file system", f"at least {storage.capacity_bytes / 1e12:,.0f} TB"
+    yield files, f"at least {_rate(reads)} in all"
+    written = "new weights" if hall.papers.documents.option.design.storage.weights_only else "a checkpoint"
+    yield "the same with writes", f"at least {_rate(writes)} in all: {written} in time"
+    yield "`df` of the file system", f"at least {units.text(storage.capacity_bytes, units.BYTES)}"
     alone = min(NODE_BYTES_PER_S, reads)
-    yield "the reads again from one node, alone", f"at least {alone / 1e9:,.1f} GB/s"
+    yield "the reads again from one node, alone", f"at least {_rate(alone)}"
     if storage.lustre is not None:
         osts = "the number of the offer of" if storage.lustre.osts is None else storage.lustre.osts
         yield "`lfs osts` and `lfs mdts` on a node", f"{storage.lustre.mdts} MDT, {osts} OST, all ACTIVE"
@@ -175,8 +184,37 @@ def _work(hall: Hall) -> Iterator[Step]:
     yield "kill one node's power during the run", words
 
 
+def _served(hall: Hall) -> Iterator[Step]:
+    """Yield the start of a service, and its load test against what the plan predicts."""
+    documents = hall.papers.documents
+    option = documents.option
+    if not isinstance(option, ServingOption):
+        return
+    kubernetes = option.deployment.scheduler == "kubernetes"
+    folder, starts = ("kubernetes/serving", "deploy.sh") if kubernetes else ("serving", _starter(documents.site))
+    if not (documents.site / folder / starts).is_file():
+        return
+    performance = option.performance
+    yield (
+        f"`{folder}/{starts}`, as its README says",
+        f"{performance.replicas + performance.spare_replicas:,} replicas ready",
+    )
+    first, each = performance.first_token_s, performance.time_per_token_s
+    yield (
+        f"`{folder}/loadtest/load.py --url http://ADDRESS --replicas {performance.replicas}`",
+        (
+            f"first token {banded_text(first)}, per token {banded_text(each)} at the plan's percentile; "
+            "`clusterwright actual --serving` compares them"
+        ),
+    )
+
+
+def _starter(site: Path) -> str:
+    return "serve.sh" if (site / "serving" / "serve.sh").is_file() else "serve.sbatch"
+
+
 def _steps(hall: Hall) -> Iterator[Sequence[str | None]]:
-    for phase in (_racks, _power, _management, _fabric, _nodes, _collectives, _storage, _scheduler, _work):
+    for phase in (_racks, _power, _management, _fabric, _nodes, _collectives, _storage, _scheduler, _work, _served):
         for do, expected in phase(hall):
             yield None, do, expected, None
 

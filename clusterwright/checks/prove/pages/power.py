@@ -95,6 +95,10 @@ def _first(hall: Hall) -> Rack:
     return hall.of_kind("compute")[0]
 
 
+def _known(watts: float, devices: int) -> str:
+    return "unknown" if devices and not watts else kw(watts)
+
+
 def _quantities(hall: Hall) -> Iterator[Sequence[str]]:
     design, summary, site, inventory = hall.design, hall.power, hall.design.site, hall.inventory
     cap, limit = design.rules.power_cap_w, site.power_limit_w
@@ -106,8 +110,8 @@ def _quantities(hall: Hall) -> Iterator[Sequence[str]]:
     energy = summary.annual_facility_kwh
     yield "Compute", kw(summary.compute_w), f"{inventory.nodes:,} x {inventory.system_name}{capped}"
     yield "Network", kw(summary.network_w), f"{switches:,} switches"
-    yield "Storage", kw(summary.storage_w), f"{boxes} boxes"
-    yield "Management", kw(summary.management_w), "fabric managers and servers"
+    yield "Storage", _known(summary.storage_w, boxes), f"{boxes} boxes"
+    yield "Management", _known(summary.management_w, 1), "fabric managers and servers"
     yield "**IT load**", f"**{kw(summary.it_w)}**", "sum" if limit is None else f"sum; the hall has {kw(limit)}"
     yield "Facility load", kw(summary.facility_w), f"IT load x PUE {site.pue:g}" if site.pue else "PUE is unknown"
     factor = f"IT load / power factor {design.rules.power_factor:g} (assumed)"
@@ -136,7 +140,7 @@ def _rack_rows(hall: Hall) -> Iterator[Sequence[str]]:
             f"{power.heat_btu_per_h(power_w=watts):,.0f} BTU/h",
             f"{power.airflow_cfm(power_w=watts, rise_c=hall.design.site.air_rise_c):,.0f} CFM",
             str(feeds),
-            f"{kilograms:,.0f} kg",
+            f"{kilograms:,.0f} kg" if kilograms else "unknown",
         )
 
 

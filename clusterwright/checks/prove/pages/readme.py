@@ -131,7 +131,7 @@ SAID: tuple[Sentence | Table, ...] = (
         file=FILE,
         text="\n{} with {} GPUs in {} racks, {} kW of IT load at nameplate.",
         values=lambda hall: (
-            f"{hall.inventory.nodes:,} {hall.inventory.system_name}",
+            f"{hall.inventory.nodes:,} × {hall.inventory.system_name}",
             f"{hall.inventory.gpus:,}",
             str(len(hall.racks)),
             f"{hall.power.it_w / 1e3:,.0f}",

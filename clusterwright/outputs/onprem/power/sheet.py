@@ -98,10 +98,15 @@ def _loads(design: OnPremDesign) -> list[str]:
     return [
         row("Compute", _kw(summary.compute_w), f"{inventory.nodes:,} x {cell(inventory.system_name)}{_capped(design)}"),
         row("Network", _kw(summary.network_w), f"{switches:,} switches"),
-        row("Storage", _kw(summary.storage_w), f"{boxes} boxes"),
-        row("Management", _kw(summary.management_w), "fabric managers and servers"),
+        row("Storage", _known_kw(summary.storage_w, boxes), f"{boxes} boxes"),
+        row("Management", _known_kw(summary.management_w, 1), "fabric managers and servers"),
         row("**IT load**", f"**{_kw(summary.it_w)}**", total),
     ]
+
+
+def _known_kw(watts: float, devices: int) -> str:
+    """Return the draw of devices; unknown where that of none of them is known."""
+    return "unknown" if devices and not watts else _kw(watts)
 
 
 def _capped(design: OnPremDesign) -> str:
@@ -130,7 +135,7 @@ def _rack_rows(design: OnPremDesign, standing: Sequence[Rack]) -> list[str]:
                 f"{power.heat_btu_per_h(power_w=watts):,.0f} BTU/h",
                 f"{power.airflow_cfm(power_w=watts, rise_c=design.site.air_rise_c):,.0f} CFM",
                 str(feeds),
-                f"{kilograms:,.0f} kg",
+                f"{kilograms:,.0f} kg" if kilograms else "unknown",
             )
         )
     return rows
