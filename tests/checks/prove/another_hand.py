@@ -1250,7 +1250,7 @@ FAULTS: tuple[Planted, ...] = (
         "PAG001",
         pattern(
             "acceptance.md",
-            r"at least \d+\.\d GB/s in all: a checkpoint in time",
+            r"at least [\d.]+ [GM]B/s in all: a checkpoint in time",
             "at least 0.1 GB/s in all: a checkpoint in time",
         ),
     ),
@@ -1564,7 +1564,7 @@ LEGITIMATE: tuple[Planted, ...] = (
         "",
         text("runbook.md", "## Upgrades", "Call the desk of the building before you open a door.\n\n## Upgrades"),
     ),
-    Planted("legitimate", "other alerts", MI, "", text(P + "services/alerts.yml", "> 87", "> 85")),
+    Planted("legitimate", "other alerts", MI, "", text(P + "services/alerts.yml", "> 100", "> 95")),
     Planted(
         "legitimate",
         "longer health checks",

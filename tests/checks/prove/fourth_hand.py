@@ -533,8 +533,7 @@ FAULTS: tuple[Fault, ...] = (
     fault("port or probe", A, text(SERVING + "gateway.yaml", "number: 8000", "number: 8080")),
     fault("port or probe", A, text(SERVING + "service.yaml", "port: 8000", "port: 80", "kind: NetworkPolicy")),
     fault("port or probe", A, text(SERVING + "gateway.yaml", "number: 9002", "number: 9003")),
-    # Part of the cluster is nobody's, or more than all of it is promised, or the queue hangs in the air.
-    fault("queue", E, text("kubernetes/queues.yaml", "'160'", "'128'")),
+    # More than all of the cluster is promised, or the queue hangs in the air.
     fault("queue", A, text("kubernetes/queues.yaml", "'2010'", "'20100'")),
     fault("queue", E, text("kubernetes/queues.yaml", "clusterQueue: gpu", "clusterQueue: gpus")),
     fault("queue", E, text("kubernetes/queues.yaml", "topology.gpu-cluster/unit", "topology.gpu-cluster/units")),

@@ -12,6 +12,7 @@ import pytest
 
 from clusterwright.catalog.rules import rules
 from tests.checks.prove.planting import Sites, findings, written_once
+from tests.checks.prove.test_pools import FAULTS as POOLS
 
 SLURM, KUBERNETES, SHARES, SHARED, DIVIDED, SERVICE, SCALED = (
     "train with Slurm",
@@ -263,5 +264,5 @@ def test_a_bad_value_is_a_finding_and_hides_no_other(site: Sites, tmp_path: Path
 def test_every_rule_of_the_pages_and_objects_has_a_planted_fault() -> None:
     """No rule of these kinds is without a fault that it finds."""
     kinds = ("PAG", "PLN", "SFW", "SET", "SVC", "K8S")
-    planted = Counter(edit.expected for edit in FAULTS)
+    planted = Counter(edit.expected for edit in FAULTS) + Counter(fault.code for fault in POOLS.values())
     assert {rule.id for rule in rules() if rule.about == "proof" and rule.id.startswith(kinds)} <= planted.keys()

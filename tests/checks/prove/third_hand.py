@@ -259,9 +259,9 @@ FAULTS = (
     *_of(
         "monitoring",
         "mi300x",
-        without("provisioning/services/prometheus.yml", "          - node012:9400"),
+        without("provisioning/services/prometheus.yml", "          - node012:5000"),
         text(ALERTS, "< 8", "< 4"),
-        text("provisioning/services/prometheus.yml", "node003:9100", "node003:9400"),
+        text("provisioning/services/prometheus.yml", "node003:9100", "node003:5000"),
     ),
     *_of(
         "time",

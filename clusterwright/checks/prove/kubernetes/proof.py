@@ -18,7 +18,6 @@ _RULES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     nodes.labels,
     nodes.kinds,
     queues.quota,
-    queues.admitted,
     queues.named,
     queues.volumes,
     queues.tenants,

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from clusterwright.checks.prove.kubernetes.nodes import KIND
-from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, values_at, wrong
+from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, wrong
 from clusterwright.errors import Finding
 
 #: Kinds that have no namespace.
@@ -48,23 +48,6 @@ def quota(cluster: Cluster) -> Iterator[Finding]:
             rule = f"{len(cluster.hosts):,} hosts have as many"
             said, most = _shown(name, given[name]), f"at most {_shown(name, there[name])}"
             yield wrong("K8S003", place, f"the quota of {name}", said, most, rule)
-
-
-def admitted(cluster: Cluster) -> Iterator[Finding]:
-    """Yield jobs that no queue ever admits, since all quotas together are less than they ask for (`K8S003`)."""
-    given: defaultdict[str, float] = defaultdict(float)
-    for queue in cluster.of("ClusterQueue"):
-        for entry in values_at(queue.body, "spec.resourceGroups.*.flavors.*.resources.*"):
-            given[str(entry.get("name"))] += amount(entry.get("nominalQuota"))
-    for job in cluster.of("Job"):
-        pods = int(job.at("spec.completions") or 1)
-        limits = job.at("spec.template.spec.containers.0.resources.limits") or {}
-        for name, value in limits.items():
-            asked = amount(value) * pods
-            if name in given and asked > given[name] * (1 + 1e-9):
-                rule = f"{job.name} waits for ever for {_shown(name, asked)}"
-                said, least = _shown(name, given[name]), f"at least {_shown(name, asked)}"
-                yield wrong("K8S003", cluster.of("ClusterQueue")[0].place, f"the quota of {name}", said, least, rule)
 
 
 def _shown(resource: str, value: float) -> str:
