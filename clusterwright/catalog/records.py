@@ -56,7 +56,7 @@ class System:
     psu_needed: int | None = None
     psu_needed_slowed: int | None = None
     liquid_heat_fraction: float | None = None
-    busbar: bool = False
+    busbar: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -113,7 +113,8 @@ def routers(papers: Papers) -> Iterator[Finding]:
             said = f"{router}, which {routers[router]} has" if router else ""
             yield absent("PRV004", file, "bgp router-id", said, "one of its own", "routers are known by it")
         routers[router] = name
-        yield from _ways(file, text, len(ports.trunks))
+        # A leaf reaches others over all its trunks, a spine each leaf over those between the two.
+        yield from _ways(file, text, len(ports.trunks) if ports.machines else 1)
         network = prefixes.get(f"{ports.network} {name}")
         if network is not None and network["prefix"] not in _OWN_PREFIX.findall(text):
             said = ", ".join(_OWN_PREFIX.findall(text))
