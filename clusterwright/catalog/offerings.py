@@ -31,6 +31,19 @@ class Verdict:
         return not self.refused and (bool(self.left_out_by) or not self.listed_by)
 
 
+def doubt_text(catalogue: Catalogue, says: Verdict) -> str:
+    """Return what a doubtful verdict rests on, as a sentence that the type and its region complete."""
+    listed, left_out = (
+        " and ".join(catalogue.sources[source].title.partition(":")[0].partition(" (")[0] for source in sources)
+        for sources in (says.listed_by, says.left_out_by)
+    )
+    if not listed and not left_out:
+        return "no source says whether there is"
+    if not listed:
+        return f"the only source, {left_out}, does not list"
+    return f"{listed} {'list' if len(says.listed_by) > 1 else 'lists'} and {left_out} does not list"
+
+
 def verdict(catalogue: Catalogue, instance: Instance, region: str) -> Verdict:
     """Return what every source that speaks of an instance type says of a region.
 

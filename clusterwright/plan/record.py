@@ -293,6 +293,11 @@ class PlannedPerformance(Performance):
         return ""
 
     @property
+    def odds(self) -> str:
+        """Probability that the goals are met, in words, where `outlook` has something to say; else empty."""
+        return ""
+
+    @property
     def uncertain(self) -> bool:
         """Whether goals that the option is not said to meet may be met."""
         return False

@@ -1,4 +1,4 @@
-"""One API server of Kubernetes for all tests of a session, whichever of pytest's workers they run in."""
+"""What tests of several engines share: an API server of Kubernetes per session, a browser, the shipped report."""
 
 import fcntl
 import json
@@ -12,9 +12,29 @@ from pathlib import Path
 
 import pytest
 
+from clusterwright.plan.record import Plan
 from tests.engines.api_server import ROOT, ApiServer, definition_texts, program
+from tests.opened import report_html
+from tests.web.conftest import Browser
 
 _PATIENCE_S = 300
+
+
+@pytest.fixture(scope="module")
+def browser(require_engine: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Run a browser."""
+    require_engine("chromium")
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def report(shipped_plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the report of the shipped blueprint."""
+    page = tmp_path_factory.mktemp("report") / "report.html"
+    page.write_text(report_html(shipped_plan), encoding="utf-8")
+    return page
 
 
 @pytest.fixture(scope="session")

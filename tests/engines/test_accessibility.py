@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright.plan.record import Plan
 from tests.documentation.built_site import MKDOCS, NOT_INSTALLED, build
-from tests.opened import report_html
 from tests.web.conftest import Browser, Running, running
 from tests.web.test_planner_chromium import ANSWERED, SHOWN, TOKENS
 
@@ -28,28 +26,11 @@ ALL_PARTS = "for (const part of document.querySelectorAll('.panel')) part.style.
 
 
 @pytest.fixture(scope="module")
-def browser(require_engine: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Run a browser."""
-    require_engine("chromium")
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
 def axe(require_engine: Callable[..., None]) -> str:
     """Return the source of axe-core; the package that bundles it is not imported, since it wants its own browser."""
     there = importlib.util.find_spec("axe_playwright_python") is not None
     require_engine(working=there, reason="axe-core is not installed (make environments)")
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def report(shipped_plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report of the shipped blueprint."""
-    page = tmp_path_factory.mktemp("report") / "report.html"
-    page.write_text(report_html(shipped_plan), encoding="utf-8")
-    return page
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +91,7 @@ def test_site(browser: Browser, axe: str, site: Path, page: str, scheme: str) ->
 
 
 def test_what_is_wrong_is_found(browser: Browser, axe: str, tmp_path: Path) -> None:
-    """Text that cannot be told from its ground, and a field without a name, are found."""
+    """Text of too little contrast and a field without a label are found."""
     page = tmp_path / "wrong.html"
     page.write_text(
         "<!doctype html><html lang=en><title>Wrong</title><main><h1>Wrong</h1><input>"

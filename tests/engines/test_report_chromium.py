@@ -18,7 +18,6 @@ from clusterwright.outputs.drawing.charts import PALETTE
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.money import USD
 from clusterwright.plan.text.words import NAME_OF_TARGET, answer_lines
-from tests.opened import report_html
 
 pytestmark = pytest.mark.engine
 
@@ -139,14 +138,6 @@ def browser(
         return done.stdout, done.stderr
 
     return browse
-
-
-@pytest.fixture(scope="module")
-def report(shipped_plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report of the shipped blueprint."""
-    page = tmp_path_factory.mktemp("report") / "report.html"
-    page.write_text(report_html(shipped_plan), encoding="utf-8")
-    return page
 
 
 def visit(browser: Callable[..., tuple[str, str]], page: Path, log: Path) -> Visit:

@@ -1,7 +1,7 @@
 """The sliders of the report in a real browser: exact to the cash flow, by the keyboard, in links, on every width."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -36,23 +36,6 @@ SETTINGS = (
 )
 #: As the addresses of the page name them.
 NAMES = {WORK: "utilisation", RENT: "rent", POWER: "power", RESALE: "resale", HORIZON: "horizon"}
-
-
-@pytest.fixture(scope="module")
-def browser(require_engine: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Run a browser."""
-    require_engine("chromium")
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def report(shipped_plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report of the shipped blueprint."""
-    page = tmp_path_factory.mktemp("report") / "report.html"
-    page.write_text(report_html(shipped_plan), encoding="utf-8")
-    return page
 
 
 def _possible(plan: Plan) -> WhatIf:

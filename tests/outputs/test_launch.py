@@ -166,7 +166,7 @@ def test_every_target_has_its_launch_files(plan: TrainingPlan) -> None:
     ("named", "said"), [("torchtune", True), ("torchtitan", True), ("Megatron-LM 0.18", False), ("", False)]
 )
 def test_the_page_says_which_software_the_job_starts(plan: TrainingPlan, named: str, said: bool) -> None:
-    """A plan that counts with other software than Megatron-LM is started with Megatron-LM, and told so."""
+    """Where the plan counts with other software than Megatron-LM, the page says that the job starts Megatron-LM."""
     workload = replace(plan.workload, framework=named)
     files = launch_files(replace(plan, workload=workload), plan.options[0], CATALOGUE)
     page = files["README.md"].content.decode()

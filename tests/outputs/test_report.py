@@ -139,7 +139,7 @@ def test_the_report_asks_nothing_of_a_network(html: str) -> None:
     places = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
     for _, attributes in page.elements:
         assert not attributes.keys() & {"src", "srcset", "xlink:href", "action", "onload", "onerror", "data"}
-        # A source elsewhere is asked when somebody follows its link, and is not told from where.
+        # A link to a source does not name the report as its referrer.
         if (attributes.get("href") or "").startswith("https://"):
             assert attributes["rel"] == "noreferrer"
         elif "href" in attributes:

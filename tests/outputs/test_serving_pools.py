@@ -297,7 +297,7 @@ def test_what_no_table_has_is_refused_with_a_sentence(framework: str, said: str)
     [("aws", ()), ("onprem", ()), ("aws", ("workload.framework=sglang",)), ("gcp", ("workload.framework=sglang",))],
 )
 def test_no_pair_is_planned_that_the_framework_does_not_hand_between(target: str, values: tuple[str, ...]) -> None:
-    """With vLLM to as wide a split or a multiple of it, with SGLang between sizes that divide each other."""
+    """With vLLM decode splits by a multiple of prefill, with SGLang one size divides the other."""
     path = assets.root() / "blueprints" / "serve-llama3-70b.yaml"
     plan = serving_plan(plan_of(path, [*_APART, *values], target))
     option = serving_option(plan.options[0])

@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from clusterwright.checks.prove.records import Documents, Result, found, judged
+from clusterwright.checks.prove.yaml_text import YamlTextError, yaml_documents
 
 _PART = "all files"
 #: Columns of a table may start with one of these only if the cell is a number.
@@ -55,13 +56,10 @@ def _refuse_entities(*_: object) -> None:
 
 
 def _yaml(path: Path) -> None:
-    from ruamel.yaml import YAML  # noqa: PLC0415 - its start-up is long
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
-
     try:
-        list(YAML(typ="safe", pure=True).load_all(path.read_text(encoding="utf-8")))
-    except YAMLError as error:
-        raise _WrongError(f" {' '.join(str(error).split())[:200]}") from None
+        yaml_documents(path.read_text(encoding="utf-8"))
+    except YamlTextError as error:
+        raise _WrongError(f" {str(error)[:200]}") from None
 
 
 def _json(path: Path) -> None:

@@ -1,12 +1,12 @@
 """A dashboard for Grafana: the goals with what the plan predicts, queue, keys and values, tokens and their price."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from clusterwright.outputs.serving.engine import Engine
 from clusterwright.outputs.serving.monitoring import price_query
 from clusterwright.outputs.serving.pools import Pool
-from clusterwright.plan.serving.record import ServingOption, ServingPlan
+from clusterwright.plan.serving.record import ServingOption, ServingPerformance, ServingPlan
 
 #: Of dashboards that Grafana 10 and newer read as they are (its JSON model, `schemaVersion`).
 _SCHEMA = 39
@@ -84,15 +84,7 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
             unit="s",
             limit=goals.time_per_token_s,
         ),
-        _panel(
-            "Requests in flight",
-            [
-                ("running", f"sum({of('requests_running')})"),
-                ("waiting", f"sum({of('requests_waiting')})"),
-                ("planned at the peak", f"vector({performance.in_flight * performance.replicas:.6g})"),
-            ],
-            unit="short",
-        ),
+        _in_flight("Requests in flight", of, performance),
         _panel(
             "Keys and values, share of each replica's memory",
             [("mean", f"avg({of('cache_share')})"), ("fullest", f"max({of('cache_share')})")],
@@ -108,14 +100,7 @@ def _panels(plan: ServingPlan, option: ServingOption, engine: Engine) -> list[di
             ],
             unit="short",
         ),
-        _panel(
-            "Replicas that answer",
-            [
-                ("replicas", f"count({of('requests_running')})"),
-                ("planned", f"vector({performance.replicas + performance.spare_replicas})"),
-            ],
-            unit="short",
-        ),
+        _answering("Replicas that answer", "replicas", of, performance),
     ]
     price = price_query(plan, option, engine)
     if price:
@@ -140,24 +125,26 @@ def _of_inputs(plan: ServingPlan, before: Pool | None) -> list[dict[str, Any]]:
         return before.engine.series(field, plan.workload.model)
 
     return [
-        _panel(
-            "Inputs at the workers that prefill",
-            [
-                ("running", f"sum({of('requests_running')})"),
-                ("waiting", f"sum({of('requests_waiting')})"),
-                ("planned at the peak", f"vector({performance.in_flight * performance.replicas:.6g})"),
-            ],
-            unit="short",
-        ),
-        _panel(
-            "Workers that prefill",
-            [
-                ("workers", f"count({of('requests_running')})"),
-                ("planned", f"vector({performance.replicas + performance.spare_replicas})"),
-            ],
-            unit="short",
-        ),
+        _in_flight("Inputs at the workers that prefill", of, performance),
+        _answering("Workers that prefill", "workers", of, performance),
     ]
+
+
+def _in_flight(title: str, of: Callable[[str], str], performance: ServingPerformance) -> dict[str, Any]:
+    queries = [
+        ("running", f"sum({of('requests_running')})"),
+        ("waiting", f"sum({of('requests_waiting')})"),
+        ("planned at the peak", f"vector({performance.in_flight * performance.replicas:.6g})"),
+    ]
+    return _panel(title, queries, unit="short")
+
+
+def _answering(title: str, unit: str, of: Callable[[str], str], performance: ServingPerformance) -> dict[str, Any]:
+    queries = [
+        (unit, f"count({of('requests_running')})"),
+        ("planned", f"vector({performance.replicas + performance.spare_replicas})"),
+    ]
+    return _panel(title, queries, unit="short")
 
 
 def _panel(title: str, queries: Sequence[tuple[str, str]], *, unit: str, limit: float | None = None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from clusterwright.blueprint.rules.hardware import CLOUDS, ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
-from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
+from clusterwright.catalog.offerings import doubt_text, listed_regions, verdict, zone_verdict, zones_with
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.errors import Finding
 
@@ -24,7 +24,7 @@ def place_warnings(blueprint: Blueprint, catalogue: Catalogue, target: ResolvedT
             Finding(
                 id="PLC002",
                 path=(*path, "region"),
-                message=f"{_doubt(catalogue, says.listed_by, says.left_out_by)} {instance.id} in {asked.region}",
+                message=f"{doubt_text(catalogue, says)} {instance.id} in {asked.region}",
                 help=_elsewhere(listed_regions(catalogue, instance)),
             )
         )
@@ -58,18 +58,6 @@ def _zone_warnings(catalogue: Catalogue, instance: Instance, region: str, zone: 
     else:
         return []
     return [Finding(id="PLC004", path=("targets", instance.cloud, "zone"), message=message, help=advice)]
-
-
-def _doubt(catalogue: Catalogue, listed: tuple[str, ...], left_out: tuple[str, ...]) -> str:
-    if not listed and not left_out:
-        return "no source says whether there is"
-    if not listed:
-        return f"the only source, {_titles(catalogue, left_out)}, does not list"
-    return f"{_titles(catalogue, listed)} lists and {_titles(catalogue, left_out)} does not list"
-
-
-def _titles(catalogue: Catalogue, sources: tuple[str, ...]) -> str:
-    return " and ".join(catalogue.sources[source].title.partition(":")[0].partition(" (")[0] for source in sources)
 
 
 def _elsewhere(regions: tuple[str, ...]) -> str:

@@ -195,7 +195,7 @@ def costly_confidence(options: Sequence[ServingOption], *, asked: bool) -> list[
         options: as they were sized.
         asked: whether the blueprint sets the confidence, which is obeyed; else such targets are sized at even odds.
     """
-    found = []
+    targets: dict[tuple[str, str], list[str]] = {}
     for option in options:
         sure, even = option.performance.sure_nodes, option.performance.even_odds_nodes
         if option.performance.outcome is not Outcome.MET or even is None:
@@ -215,15 +215,16 @@ def costly_confidence(options: Sequence[ServingOption], *, asked: bool) -> list[
             advice = "load-test one replica; goals.confidence asks for more"
         else:
             continue
-        found.append(
-            Finding(
-                id="SRV022",
-                path=("goals", "confidence"),
-                message=f"{option.target}: {text}",
-                help=f"{advice}; clusterwright calibrate narrows the band with what you measure",
-            )
+        targets.setdefault((text, advice), []).append(option.target)
+    return [
+        Finding(
+            id="SRV022",
+            path=("goals", "confidence"),
+            message=f"{', '.join(alike)}: {text}",
+            help=f"{advice}; clusterwright calibrate narrows the band with what you measure",
         )
-    return found
+        for (text, advice), alike in targets.items()
+    ]
 
 
 #: Goals that are looked at beside those that are set, as a multiple of them.

@@ -308,10 +308,17 @@ class ServingPerformance(PlannedPerformance):
             return ""
         sure = f"{percent(self.goal_confidence)} confidence"
         more = f"{sure} would take {self.sure_nodes:,} nodes" if self.sure_nodes else f"no layout reaches {sure}"
-        chance = f"{probability_text(self.probability)} probable that the goals are met"
         name = "even odds" if self.outcome is Outcome.MET else "uncertain"
         because = "the prediction is uncertain, " if self.outcome is Outcome.MET else ""
-        return f"{name}: {because}{more}; {chance}; load-test one replica first"
+        return f"{name}: {because}{more}; {self.odds}; load-test one replica first"
+
+    @property
+    def odds(self) -> str:
+        """How probably the goals are met, where that is less than the confidence asked; else empty."""
+        sure = self.outcome is Outcome.MET and self.confidence >= self.goal_confidence
+        if sure or self.outcome is Outcome.MISSED:
+            return ""
+        return f"{probability_text(self.probability)} probable that the goals are met"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -204,7 +204,7 @@ def answer_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
 
 
 def unit_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, ...]:
-    """Return the answer for one unit of work in parts: the cluster; its time and cost; what is uncertain, if anything.
+    """Return the answer for one unit of work in parts: the cluster; its time and cost; the odds, where they are low.
 
     Args:
         plan: with the way.
@@ -212,8 +212,8 @@ def unit_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, 
         money: how amounts are written.
     """
     option = plan.planned(way.key)
-    outlook = (option.performance.outlook,) if option is not None and option.performance.outlook else ()
-    return (_cluster_of(plan, way), _figures(plan, way, money), *outlook)
+    odds = (option.performance.odds,) if option is not None and option.performance.odds else ()
+    return (_cluster_of(plan, way), _figures(plan, way, money), *odds)
 
 
 def no_unit_answer(plan: Plan) -> str:
@@ -222,7 +222,7 @@ def no_unit_answer(plan: Plan) -> str:
 
 
 def horizon_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, ...]:
-    """Return the answer for the horizon in parts: the cluster; present value and amount of work; a close contender.
+    """Return the answer for the horizon in parts: the cluster; present value and work; a close contender; low odds.
 
     Args:
         plan: with the way.
@@ -234,7 +234,7 @@ def horizon_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[st
     present = money.band(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high)
     unit = plan.workload.unit
     work = "" if unit.always_on else f" for {amount_text(plan.options[0].money.runs_in_horizon, unit)}"
-    outlook = (option.performance.outlook,) if option is not None and option.performance.outlook and not same else ()
+    odds = (option.performance.odds,) if option is not None and option.performance.odds and not same else ()
     return (
         "the same way" if same else _cluster_of(plan, way),
         f"{present} in present value{work}{indicative_text(way)}",
@@ -243,7 +243,7 @@ def horizon_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[st
             if near is None
             else (f"{term_text(near.key)}, at {money.text(near.money.npv_usd)}, is within that band",)
         ),
-        *outlook,
+        *odds,
     )
 
 

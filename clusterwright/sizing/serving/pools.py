@@ -251,8 +251,8 @@ def _prefilling(workers: _Workers, step_s: Array) -> _Prefilling:
 def _handed(workers: _Workers) -> Flags:
     """Tell by the two layouts whether the framework hands keys and values between workers of their sizes.
 
-    vLLM (0.9.2 and 0.11.0, `nixl_connector.py`) hands them to as wide a split of attention or to a multiple of it,
-    SGLang (0.5.3, `server_args.py`) between sizes of which one divides the other. Of others nothing is excluded.
+    With vLLM (0.9.2 and 0.11.0, `nixl_connector.py`) the tensor parallelism of decode is a multiple of that of
+    prefill; with SGLang (0.5.3, `server_args.py`) one size divides the other. Of others nothing is excluded.
     """
     if workers.service.framework == "vllm":
         split = np.array([layout.tensor for layout in workers.layouts])

@@ -1,9 +1,13 @@
 """Writes the sites that faults are planted in, plants them, and asks what is found."""
 
 import csv
+import fcntl
+import hashlib
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,29 +41,53 @@ SITES = {
 }
 
 
-def write_site(site: str, folder: Path) -> Path:
-    """Write the documents of a site; return its folder.
+def write_site(site: str, folders: pytest.TempPathFactory) -> Path:
+    """Write the documents of a site; return a folder of them that the caller may change.
 
     The workbook of cables is left out: it repeats the list, takes longest to read, and has a test of its own.
     """
-    assert write.onprem(BLUEPRINT, folder, SITES[site], force=False) == 0
-    (folder / "cables.xlsx").unlink()
-    return folder
+
+    def fill(folder: Path) -> None:
+        assert write.onprem(BLUEPRINT, folder / "site", SITES[site], force=False) == 0
+        (folder / "site" / "cables.xlsx").unlink()
+
+    return copy_of(_once(folders, site, fill), folders.mktemp(site) / "site")
 
 
 def written_once(blueprints: Mapping[str, str], folders: pytest.TempPathFactory) -> Sites:
-    """Return what writes the documents of a blueprint's text when a name is asked for first, and gives its folder."""
-    written: dict[str, Path] = {}
+    """Return what writes the documents of a blueprint's text when a name is asked for first, and gives its folder.
 
+    The caller may change the folder; the next who asks gets it as it was left.
+    """
+
+    @cache
     def of(name: str) -> Path:
-        if name not in written:
-            folder = folders.mktemp("site")
-            (folder / "blueprint.yaml").write_text(blueprints[name])
-            assert write.onprem(folder / "blueprint.yaml", folder / "site", None, force=False) == 0
-            written[name] = folder / "site"
-        return written[name]
+        digest = hashlib.sha256(blueprints[name].encode()).hexdigest()[:12]
+        once = _once(folders, digest, lambda folder: _write(blueprints[name], folder))
+        return copy_of(once, folders.mktemp("site") / "site")
 
     return of
+
+
+def _write(blueprint: str, folder: Path) -> None:
+    (folder / "blueprint.yaml").write_text(blueprint)
+    assert write.onprem(folder / "blueprint.yaml", folder / "site", None, force=False) == 0
+
+
+def _once(folders: pytest.TempPathFactory, name: str, fill: Callable[[Path], None]) -> Path:
+    """Return the site in a folder that the first worker to ask fills, while the others wait; it takes seconds."""
+    base = folders.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"site-{name}"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            being_filled = folder.with_suffix(".part")
+            # What a worker left that failed while it wrote.
+            shutil.rmtree(being_filled, ignore_errors=True)
+            being_filled.mkdir()
+            fill(being_filled)
+            being_filled.rename(folder)
+    return folder / "site"
 
 
 def findings(folder: Path) -> list[Finding]:

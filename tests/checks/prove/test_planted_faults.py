@@ -19,7 +19,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Sites:
 
     def of(name: str) -> Path:
         if name not in written:
-            written[name] = write_site(name, tmp_path_factory.mktemp(name) / "site")
+            written[name] = write_site(name, tmp_path_factory)
         return written[name]
 
     return of

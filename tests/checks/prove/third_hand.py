@@ -1,12 +1,6 @@
 """Faults of people who build and run clusters, in folders of three kinds, by somebody who had read no rule."""
 
-import csv
-import io
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-
-Change = Callable[[Path], None]
+from tests.checks.prove.changes import Change, Fault, cell, text, without
 
 SITES = {
     "b300": """\
@@ -65,57 +59,6 @@ targets:
 site: {power_price: 0.08 USD/kWh, pue: 1.3, rack_power: 22 kW, rack_height: 42 U}
 """,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A mistake in one folder."""
-
-    kind: str
-    site: str
-    changes: tuple[Change, ...]
-
-    def plant(self, folder: Path) -> None:
-        """Make the mistake."""
-        for change in self.changes:
-            change(folder)
-
-
-def text(path: str, old: str, new: str, after: str = "") -> Change:
-    """Return the replacement of the first such words, behind others."""
-
-    def change(folder: Path) -> None:
-        whole = (folder / path).read_text(encoding="utf-8")
-        start = whole.index(after)
-        place = whole.index(old, start)
-        (folder / path).write_text(whole[:place] + new + whole[place + len(old) :], encoding="utf-8")
-
-    return change
-
-
-def cell(path: str, begins: str, column: str, value: str) -> Change:
-    """Return another value in the first row that begins so."""
-
-    def change(folder: Path) -> None:
-        rows = list(csv.reader(io.StringIO((folder / path).read_text(encoding="utf-8"))))
-        row = next(row for row in rows if ",".join(row).startswith(begins))
-        row[rows[0].index(column)] = value
-        written = io.StringIO()
-        csv.writer(written, lineterminator="\n").writerows(rows)
-        (folder / path).write_text(written.getvalue(), encoding="utf-8")
-
-    return change
-
-
-def without(path: str, begins: str) -> Change:
-    """Return the removal of the first line that begins so."""
-
-    def change(folder: Path) -> None:
-        lines = (folder / path).read_text(encoding="utf-8").splitlines(keepends=True)
-        lines.remove(next(line for line in lines if line.startswith(begins)))
-        (folder / path).write_text("".join(lines), encoding="utf-8")
-
-    return change
 
 
 def _of(kind: str, site: str, *faults: Change | tuple[Change, ...]) -> tuple[Fault, ...]:

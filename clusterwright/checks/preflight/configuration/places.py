@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clusterwright.blueprint.rules.cloud_places import offer_problems, zone_problems
-from clusterwright.catalog.offerings import listed_regions, verdict, zone_verdict, zones_with
+from clusterwright.catalog.offerings import doubt_text, listed_regions, verdict, zone_verdict, zones_with
 from clusterwright.catalog.records import Instance
 from clusterwright.checks.preflight.configuration.targets import outcomes_of, target_of
 from clusterwright.checks.preflight.results import Outcome, passed
@@ -25,10 +25,7 @@ def offered(subject: Subject) -> Iterator[Outcome]:
     if says.doubtful:
         yield Outcome(
             status="WARN" if says.left_out_by else "UNKNOWN",
-            message=f"of the sources that know both, {len(says.listed_by)} list {instance.id} in {subject.region} and "
-            f"{len(says.left_out_by)} do not"
-            if says.left_out_by
-            else f"no source says whether there is {instance.id} in {subject.region}",
+            message=f"{doubt_text(subject.catalogue, says)} {instance.id} in {subject.region}",
             fix=f"{ask}; listed are {elsewhere}" if elsewhere else ask,
             place=place,
             rule="PLC002",

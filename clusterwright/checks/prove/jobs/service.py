@@ -1,11 +1,15 @@
 """The files of a service against its plan: replicas, what they ask for, the engine, what watches it, its load test."""
 
+import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from itertools import pairwise
 from math import isclose
 from typing import Any
 
+from clusterwright import assets
 from clusterwright.checks.prove.jobs.scheduler import node_lines
 from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at, values_at
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
@@ -14,6 +18,7 @@ from clusterwright.errors import Finding
 from clusterwright.plan.serving.pools import fewest_replicas, most_replicas, prefilling
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_option, serving_plan
 from clusterwright.plan.text.serving import replicas_text
+from clusterwright.sizing.serving.sizes import ReplicaLayout
 
 _FOLDERS = ("serving", "kubernetes/serving")
 _DIRECTIVE = re.compile(r"^#SBATCH\s+--([\w-]+)(?:[= ](\S+))?")
@@ -25,8 +30,10 @@ _POD = re.compile(r'pod=~"([^"]*)"')
 _GIB = 2**30
 #: Relative difference that rounding to six digits may make.
 _DIGITS = 1e-5
-#: Engine flags that set a part of the layout, each with the field that it sets.
-_LAYOUT = {"--tensor-parallel-size": "tensor", "--tp-size": "tensor", "--pipeline-parallel-size": "pipeline"}
+#: A shorter name of a flag of the table.
+_ALSO = {"--tp-size": "--tensor-parallel-size", "--tp": "--tensor-parallel-size"}
+#: One of these is there where a replica has several accelerators.
+_SPLITS = ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size")
 _ROLE = "app.kubernetes.io/component"
 _LEADER = "spec.leaderWorkerTemplate.leaderTemplate.spec"
 _SEQUENCES = ("--max-num-seqs", "--max-running-requests")
@@ -201,21 +208,21 @@ def _engine_texts(papers: Papers) -> Iterator[tuple[str, int, str, dict[str, str
         if words is None:
             words = value_at(document, "spec.leaderWorkerTemplate.leaderTemplate.spec.containers.0.args")
         if isinstance(words, list):
-            pairs = zip(words, [*words[1:], ""], strict=True)
-            flags = {str(a): str(b) for a, b in pairs if str(a).startswith("--")}
+            flags = {str(a): str(b) for a, b in pairwise([*words, ""]) if str(a).startswith("--")}
             yield f"{folder}/replicas.yaml{f' {role}' if role else ''}", 1, role, flags
 
 
 def _engine(papers: Papers) -> Iterator[Finding]:
     plan, _, _ = _of(papers)
-    model, pools = plan.workload.model, _pools(papers)
+    model, pools, fields = plan.workload.model, _pools(papers), _fields(plan)
     for file, number, role, flags in _engine_texts(papers):
         place, option = f"{file}:{number}", pools[role]
-        if flags.get("--served-model-name") != model:
+        # Of an engine that the tables have no flags of, the image's own command starts it.
+        if flags and flags.get("--served-model-name") != model:
             value, rule = flags.get("--served-model-name"), "clients and rules name it"
             yield absent("SVC002", place, "--served-model-name", value, model, rule)
-        yield from _layout(place, flags, option)
-        for flag, fits, bounds, rule in _bounds(plan, option):
+        yield from _layout(place, flags, option, fields)
+        for flag, fits, bounds, rule in _bounds(plan, option, fields):
             if flag in flags and not fits(flags[flag]):
                 yield absent("SVC002", place, flag, flags[flag], bounds, rule)
 
@@ -235,24 +242,56 @@ def _roles(papers: Papers) -> Iterator[Finding]:
             yield absent("SVC002", place, flag, flags[flag], None, "the plan has replicas that do all")
 
 
-def _layout(place: str, flags: Mapping[str, str], option: ServingOption) -> Iterator[Finding]:
+def _layout(
+    place: str, flags: Mapping[str, str], option: ServingOption, fields: Mapping[str, str]
+) -> Iterator[Finding]:
     """Compare the flags of the layout of a replica, one of which is there where it has several GPUs."""
-    rule = "the layout of a replica"
-    for flag, field in _LAYOUT.items():
-        wanted = getattr(option.performance.layout, field)
-        if flag in flags and flags[flag] != str(wanted):
-            yield absent("SVC002", place, flag, flags[flag], wanted, rule)
-    if option.performance.layout.tensor > 1 and not any(flag in flags for flag in _LAYOUT):
-        yield absent("SVC002", place, "--tensor-parallel-size", None, option.performance.layout.tensor, rule)
+    rule, layout = "the layout of a replica", option.performance.layout
+    named = {_ALSO.get(flag, flag): value for flag, value in flags.items()}
+    wanted = _parts(layout)
+    for flag, value in named.items():
+        expected = wanted.get(fields.get(flag, ""))
+        if expected is not None and value != str(expected):
+            yield absent("SVC002", place, flag, value, expected, rule)
+    if layout.gpus > 1 and fields and not any(flag in named for flag in _SPLITS):
+        yield absent("SVC002", place, _SPLITS[0], None, layout.gpus // layout.pipeline, rule)
 
 
-def _bounds(plan: ServingPlan, option: ServingOption) -> Iterator[tuple[str, Callable[[str], bool], str, str]]:
+def _parts(layout: ReplicaLayout) -> dict[str, int]:
+    """Return the parts of a replica's layout by the names that `engine_flags.csv` has for them."""
+    return {
+        "attention_gpus": layout.tensor,
+        "stage_gpus": layout.gpus // layout.pipeline,
+        "pipeline": layout.pipeline,
+        "attention_groups": layout.gpus // (layout.tensor * layout.pipeline),
+        "expert": layout.expert,
+    }
+
+
+def _fields(plan: ServingPlan) -> Mapping[str, str]:
+    """Return what each flag of the plan's framework carries; nothing for one that the table does not have."""
+    spoken = plan.workload.framework.lower()
+    return {flag: field for (name, flag), field in _table().items() if name in spoken}
+
+
+@cache
+def _table() -> Mapping[tuple[str, str], str]:
+    with (assets.root() / "catalog" / "engine_flags.csv").open(encoding="utf-8", newline="") as lines:
+        return {(row["framework"], row["flag"]): row["field"] for row in csv.DictReader(lines)}
+
+
+def _bounds(
+    plan: ServingPlan, option: ServingOption, fields: Mapping[str, str]
+) -> Iterator[tuple[str, Callable[[str], bool], str, str]]:
     """Yield flags that stand for amounts: what they may be, in code and in words, and why."""
-    most = option.performance.most_in_flight
-    least = min(option.performance.in_flight, most)
+    whole = option.performance.most_in_flight
+    needed, groups = min(option.performance.in_flight, whole), _parts(option.performance.layout)["attention_groups"]
     for flag in _SEQUENCES:
+        # Each group of attention counts its own.
+        shared = groups if fields.get(flag) == "sequences_per_group" else 1
+        least, most = needed / shared, -(-whole // shared)
         bounds, rule = f"{least:,.0f} to {most:,}", "as many are in flight at the peak, and as many fit"
-        yield flag, lambda value: value.isdigit() and least * 0.999 <= int(value) <= most, bounds, rule
+        yield flag, partial(_between, least, most), bounds, rule
     work = plan.workload
     longest, context = work.input_tokens_p95 + work.output_tokens_p95, work.architecture.max_context
     for flag in _LONGEST:
@@ -262,6 +301,10 @@ def _bounds(plan: ServingPlan, option: ServingOption) -> Iterator[tuple[str, Cal
     for flag in _SHARE:
         rule = "weights, keys and values fit, and the engine's own buffers beside them"
         yield flag, lambda value: _share_fits(value, option), _shares(option), rule
+
+
+def _between(least: float, most: float, value: str) -> bool:
+    return value.isdigit() and least * 0.999 <= int(value) <= most
 
 
 def _held(option: ServingOption) -> float:
@@ -289,12 +332,8 @@ def _readme(papers: Papers) -> Iterator[Finding]:
     text = papers.text(file)
     most, least = str(most_replicas(option)), str(_least(option))
     weights = option.performance.replica_memory.weights * option.performance.layout.gpus
-    sentences = [
-        (r"^(\d[\d,]* (?:replicas?|workers? that)\b[^\n]*)\.$", replicas_text(option)),
+    whole = [
         (r"Each element of the array is a replica, (\d+) in all", most),
-        (r"the format of the plan, ([\w-]+)\.", plan.workload.precision),
-        (r"a goal of P([\d.]+) may be missed", f"{plan.goals.percentile:g}"),
-        (r"reads? (?:its|the) ([\d,]+ GB)", f"{weights / 1e9:,.0f} GB"),
         (r"KEDA: (\d+) to \d+ replicas", least),
         (r"KEDA: \d+ to (\d+) replicas", most),
         (r"^(\d+) for the peak of the last day", most),
@@ -302,6 +341,13 @@ def _readme(papers: Papers) -> Iterator[Finding]:
         (r"spare, (\d+) in the quietest hour", least),
         (r"^above it[^\n]*? (\d+) requests on a replica", f"{option.performance.in_flight:.0f}"),
         (r"Without Prometheus, KEDA keeps (\d+)\.", most),
+    ]
+    sentences = [
+        (r"^(\d[\d,]* (?:replicas?|workers? that)\b[^\n]*)\.$", replicas_text(option)),
+        (r"the format of the plan, ([\w-]+)\.", plan.workload.precision),
+        (r"a goal of P([\d.]+) may be missed", f"{plan.goals.percentile:g}"),
+        (r"reads? (?:its|the) ([\d,]+ GB)", f"{weights / 1e9:,.0f} GB"),
+        *(whole if option.performance.prefill_pool is None else ()),
         *_of_pods(papers),
         *(pair for role, one in _pools(papers).items() if role for pair in _of_pool(role, one)),
     ]

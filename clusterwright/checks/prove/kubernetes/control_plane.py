@@ -8,6 +8,7 @@ from typing import Any
 
 from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, amount, read_yaml, value_at, values_at, wrong
 from clusterwright.checks.prove.papers import CellError
+from clusterwright.checks.prove.yaml_text import YamlTextError, yaml_document
 from clusterwright.errors import Finding
 from clusterwright.facility.server_roles import server_roles
 
@@ -19,7 +20,7 @@ _JOINS = (f"{_PLANE}/kubeadm-join-control.yaml", f"{_PLANE}/kubeadm-join-node.ya
 _LEASE = ("vip_leaseduration", "vip_renewdeadline", "vip_retryperiod")
 #: Without each of these no server, or every one, answers at the shared address.
 _SWITCHES = ("vip_arp", "cp_enable", "vip_leaderelection")
-#: What the plan leaves to the system of a host is less than a tenth of it.
+#: Share of a host's memory and cores that the kubelet may reserve for its system, at most.
 _MOST_RESERVED = 0.1
 _PAGE = f"{_PLANE}/README.md"
 _ADDRESS_OF = re.compile(r"^\| (\S+) \| (\d+(?:\.\d+){3}) \|")
@@ -214,13 +215,10 @@ def slices(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _divisions(place: str, text: str) -> Iterator[Mapping[str, Any]]:
-    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is read
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
-
     try:
-        body = YAML(typ="safe").load(text)
-    except YAMLError as error:
-        raise CellError(f"{place}: {' '.join(str(error).split())[:120]}") from None
+        body = yaml_document(text)
+    except YamlTextError as error:
+        raise CellError(f"{place}: {str(error)[:120]}") from None
     configs = value_at(body, "mig-configs")
     for entries in (configs or {}).values():
         yield from (one for one in entries if one.get("mig-enabled"))

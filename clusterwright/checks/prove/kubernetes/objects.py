@@ -8,6 +8,7 @@ from typing import Any
 
 from clusterwright.checks.prove.papers import CellError, Papers
 from clusterwright.checks.prove.records import found
+from clusterwright.checks.prove.yaml_text import YamlTextError, yaml_documents
 from clusterwright.errors import Finding
 
 FOLDER = "kubernetes"
@@ -189,13 +190,10 @@ def read_yaml(path: Path) -> list[dict[str, Any]]:
     Raises:
         ValueError: it is no YAML, or holds something that is no object.
     """
-    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is read
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
-
     try:
-        found_in = list(YAML(typ="safe").load_all(path.read_text(encoding="utf-8")))
-    except YAMLError as error:
-        raise ValueError(f"{path.name}: {' '.join(str(error).split())}") from None
+        found_in = list(yaml_documents(path.read_text(encoding="utf-8")))
+    except YamlTextError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     if not all(isinstance(entry, dict) for entry in found_in):
         raise ValueError(f"{path.name} holds something that is no object")
     return found_in

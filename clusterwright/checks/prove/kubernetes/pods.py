@@ -195,8 +195,8 @@ def started(cluster: Cluster) -> Iterator[Finding]:
         container = _container(job)
         environment = {entry.get("name"): entry.get("value") for entry in container.get("env") or []}
         asked = container.get("resources", {}).get("limits") or {}
-        # Pods of other makers get no ports of the fabric here.
-        whole = asked_gpus(job) == cluster.gpus and any(str(name).startswith("nvidia.com/") for name in asked)
+        # Where nothing hands out ports of the fabric, collectives take the pod's own network.
+        whole = asked_gpus(job) == cluster.gpus and bool(cluster.of("NicClusterPolicy"))
         if whole and cluster.rails and environment.get("NCCL_NET") != "IB" and len(cluster.hosts) > 1:
             rule = "without it collectives may fall back to sockets"
             yield wrong("K8S009", job.place, "NCCL_NET", environment.get("NCCL_NET"), "IB", rule)

@@ -58,7 +58,7 @@ SAID: tuple[Sentence | Table, ...] = (
         file=FILE,
         text="| leaf switch | drain its {} |",
         values=_hosts_of_leaf,
-        rule="cables.csv joins so many with a leaf",
+        rule="hosts with a cable to that leaf in cables.csv",
     ),
     Sentence(
         file=FILE,

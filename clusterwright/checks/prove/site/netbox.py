@@ -4,11 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from math import floor, isclose
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from clusterwright.checks.prove.papers import Papers, Row, absent, examined, wrong
 from clusterwright.checks.prove.records import Result
+from clusterwright.checks.prove.yaml_text import YamlTextError, yaml_document
 from clusterwright.errors import Finding
 
 _MAKERS, _ROLES, _SITES, _RACKS, _DEVICES, _INTERFACES, _CABLES = (
@@ -133,8 +131,8 @@ def _type_files(papers: Papers) -> Iterator[tuple[str, str, Mapping[str, object]
     """Yield the file, its name without ending, and the content of every device type that can be read."""
     for path in sorted((papers.documents.site / _TYPES).glob("*.yaml")):
         try:
-            document = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-        except (YAMLError, OSError, UnicodeDecodeError):
+            document = yaml_document(path.read_text(encoding="utf-8"))
+        except (YamlTextError, OSError, UnicodeDecodeError):
             continue  # said by the proof of all files
         yield f"{_TYPES}/{path.name}", path.stem, document if isinstance(document, dict) else {}
 

@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Any
 
 from clusterwright.checks.prove.papers import CellError, Papers, absent, read_rows
+from clusterwright.checks.prove.yaml_text import YamlTextError, yaml_document
 from clusterwright.errors import Finding
 from clusterwright.facility.server_roles import LOGIN, server_roles
 
@@ -48,19 +48,10 @@ def yaml_of(papers: Papers, file: str) -> Any:  # noqa: ANN401 - YAML holds anyt
     Raises:
         CellError: it is no YAML.
     """
-    return _parsed(file, _text(papers, file))
-
-
-@lru_cache(maxsize=8)
-def _parsed(file: str, text: str) -> Any:  # noqa: ANN401 - as above
-    """Return the content of a file, read once for all rules: none of them changes it."""
-    from ruamel.yaml import YAML  # noqa: PLC0415 - only where it is read
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
-
     try:
-        return YAML(typ="safe").load(text) if text else None
-    except YAMLError as error:
-        raise CellError(f"{file}: {' '.join(str(error).split())[:120]}") from None
+        return yaml_document(_text(papers, file))
+    except YamlTextError as error:
+        raise CellError(f"{file}: {str(error)[:120]}") from None
 
 
 def addresses(papers: Papers) -> dict[str, dict[str, str]]:

@@ -1,0 +1,52 @@
+"""Faults of two people who had read no rule, each on sites of other systems than before, are found."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.checks.prove import fourth_hand, third_hand
+from tests.checks.prove.changes import Fault
+from tests.checks.prove.planting import Sites, copy_of, findings, written_once
+
+#: The workbook of cables repeats cables.csv, and takes longest to read.
+_WORKBOOK = "cables.xlsx"
+_FAULTS = (*third_hand.FAULTS, *fourth_hand.FAULTS)
+_SITES = {**third_hand.SITES, **fourth_hand.SITES}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Sites:
+    """Return the folder of a site, written once."""
+    return written_once(_SITES, tmp_path_factory)
+
+
+@pytest.mark.parametrize("name", _SITES)
+def test_a_sound_site_has_no_finding(site: Sites, name: str) -> None:
+    """No rule fails on documents that nobody changed."""
+    assert [finding.message for finding in findings(site(name))] == []
+
+
+@pytest.mark.parametrize("fault", _FAULTS, ids=lambda fault: f"{fault.site}: {fault.kind}")
+def test_a_planted_fault_is_found(site: Sites, fault: Fault, tmp_path: Path) -> None:
+    """A rule says what was found, and what was expected in its place."""
+    folder = copy_of(site(fault.site), tmp_path / "site")
+    (folder / _WORKBOOK).unlink(missing_ok=True)
+    fault.plant(folder)
+    assert any("expected" in finding.message for finding in findings(folder))
+
+
+@pytest.mark.parametrize(
+    ("faults", "sites", "least", "kinds"),
+    [(third_hand.FAULTS, third_hand.SITES, 170, 45), (fourth_hand.FAULTS, fourth_hand.SITES, 300, 80)],
+    ids=["third", "fourth"],
+)
+def test_faults_are_enough_and_of_every_kind(
+    faults: tuple[Fault, ...], sites: dict[str, str], least: int, kinds: int
+) -> None:
+    """Three or more of each of many kinds, on every site."""
+    of_kind = Counter(fault.kind for fault in faults)
+    assert len(faults) >= least
+    assert min(of_kind.values()) >= 3, of_kind
+    assert len(of_kind) >= kinds
+    assert {fault.site for fault in faults} == sites.keys()
