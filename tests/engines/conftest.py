@@ -15,18 +15,11 @@ import pytest
 from clusterwright.plan.record import Plan
 from tests.engines.api_server import ROOT, ApiServer, definition_texts, program
 from tests.opened import report_html
-from tests.web.conftest import Browser
+from tests.web.conftest import browser
+
+__all__ = ["api_server", "browser", "report"]
 
 _PATIENCE_S = 300
-
-
-@pytest.fixture(scope="module")
-def browser(require_engine: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Run a browser."""
-    require_engine("chromium")
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

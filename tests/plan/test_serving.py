@@ -445,13 +445,13 @@ def test_a_costly_confidence_that_nobody_asked_for_gives_way_to_even_odds() -> N
 def test_a_confidence_that_is_set_is_obeyed_whatever_it_costs() -> None:
     """The 90 % that the blueprint asks for takes over 1.5 times the nodes of even odds, and SRV022 says so."""
     wide = _plan(_UNKNOWN, "goals.first_token=2 s", "goals.confidence=0.9")
-    told = {
+    by_target = {
         target: finding
         for finding in wide.warnings
         if finding.id == "SRV022"
         for target in finding.message.split(":")[0].split(", ")
     }
-    nodes = int(re.search(r"even odds ([\d,]+):", told["aws"].message)[1])  # type: ignore[index]
+    nodes = int(re.search(r"even odds ([\d,]+):", by_target["aws"].message)[1])  # type: ignore[index]
     even = _plan(_UNKNOWN, "goals.first_token=2 s", "goals.confidence=0.5")
     assert _aws(even).cluster.nodes == nodes
     assert _aws(wide).cluster.nodes > 1.5 * nodes

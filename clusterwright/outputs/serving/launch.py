@@ -56,12 +56,13 @@ def cluster_files(plan: Plan, option: Option, cluster: KubernetesCluster) -> dic
 
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:  # noqa: ARG001 - as of any kind
     """Return how the service is started on a cloud; None where no file starts it, as its README says."""
-    from clusterwright.outputs.serving.pools import refusal  # noqa: PLC0415 - only what is asked for
+    from clusterwright.outputs.serving.places import gpus_per_host  # noqa: PLC0415 - only what is asked for
+    from clusterwright.outputs.serving.pools import refusal  # noqa: PLC0415
 
     serves, chosen = serving_plan(plan), serving_option(option)
     slurm = option.deployment.scheduler != "kubernetes"
     apart = chosen.performance.prefill_pool is not None
-    if (apart and refusal(serves, chosen, option.cluster.gpus_per_node)) or (slurm and chosen.performance.layout.slice):
+    if (apart and refusal(serves, chosen, gpus_per_host(chosen))) or (slurm and chosen.performance.layout.slice):
         return None
     if slurm:
         routed = "ROUTER_IMAGE=FILE.sqsh " if apart else ""

@@ -8,6 +8,7 @@ from typing import Any
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RACK_LABEL, RAIL_RESOURCE, KubernetesCluster
 from clusterwright.outputs.kubernetes.network import rail_annotation
 from clusterwright.outputs.kubernetes.queues import SHARED, tolerated
+from clusterwright.outputs.launch.adapters import hosts_per_node
 from clusterwright.plan.serving.record import ServingOption
 
 #: Asked for beside accelerators, and not devices of the fabric.
@@ -124,13 +125,18 @@ class ReplicaShape:
 _WARM_UP_S = 600.0
 
 
+def gpus_per_host(option: ServingOption) -> int:
+    """Return the accelerators of one machine of a scheduler: of a compute tray, where a system is a whole rack."""
+    return option.cluster.gpus_per_node // hosts_per_node(option)
+
+
 def shape_of(option: ServingOption, node_gpus: int) -> ReplicaShape:
     """Return how a replica of an option lies on nodes with a given number of accelerators."""
     cluster, layout = option.cluster, option.performance.layout
     gpus = layout.gpus
     pods, per_node = max(gpus // node_gpus, 1), max(node_gpus // gpus, 1) * layout.per_gpu
     weights, storage = option.performance.replica_memory.weights * gpus, option.design.storage
-    readers = max(cluster.nodes * cluster.gpus_per_node / max(gpus, cluster.gpus_per_node), 1.0)
+    readers = max(cluster.nodes * cluster.gpus_per_node / max(gpus, node_gpus), 1.0)
     start = weights * readers / storage.restart_read_bytes_per_s if storage.restart_read_bytes_per_s else 0.0
     return ReplicaShape(
         pods=pods,

@@ -12,6 +12,7 @@ from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.serving.engine import PORT, fields_of
 from clusterwright.outputs.serving.files import described_files, testing_files, watching_files, watching_words
 from clusterwright.outputs.serving.monitoring import rules
+from clusterwright.outputs.serving.places import gpus_per_host
 from clusterwright.outputs.serving.pools import WHOLE, Pool, first_token_after, pools_of, refusal, router_of
 from clusterwright.outputs.templates import render
 from clusterwright.plan.serving.record import ServingOption, ServingPlan
@@ -38,7 +39,7 @@ def slurm_files(plan: ServingPlan, option: ServingOption, catalogue: Catalogue) 
     Raises:
         RuleError: the framework's version does not have what the plan needs.
     """
-    node_gpus = option.cluster.gpus_per_node
+    node_gpus = gpus_per_host(option)
     own = option.performance.prefill_pool
     if option.performance.layout.slice or (own is not None and refusal(plan, option, node_gpus)):
         return {**described_files(plan, option, node_gpus), **testing_files(plan, option)}

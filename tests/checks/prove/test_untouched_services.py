@@ -22,6 +22,9 @@ _ASKED = {
 }
 _SPREAD = {"attention_data_parallel": True}
 _APART = {"disaggregated": "always"}
+#: A tray has four accelerators, so that a replica of eight takes two.
+_GB200 = {"system": "gb200-nvl72"}
+_RACK = {"rack_power": "160 kW", "cooling": "direct-to-chip"}
 _L40S = {"system": "l40s-8gpu", "node": {"power": "6 kW"}}
 
 
@@ -36,16 +39,23 @@ _L40S = {"system": "l40s-8gpu", "node": {"power": "6 kW"}}
         (("llama-3.1-8b", "tensorrt-llm"), {"system": "dgx-h100"}, {}),
         (("llama-3.3-70b", "vllm"), {"system": "mi300x-8gpu"}, {}),
         (("qwen3-8b", "vllm"), _L40S, {}),
+        (("deepseek-r1", "sglang"), _GB200, _SPREAD),
     ],
 )
 def test_nothing_is_found_in_a_service_as_it_was_written(
     tmp_path: Path, engine: tuple[str, str], target: dict[str, Any], options: dict[str, Any], scheduler: str
 ) -> None:
-    """Attention in groups, pools apart, an engine without flags in the tables, a fabric that pods get no ports of."""
+    """Attention in groups, pools apart, an engine without flags, a fabric without ports for pods, several trays."""
     model, framework = engine
     workload = {"kind": "serve", "model": model, "framework": framework, "precision": "fp8", "options": options}
     made = plan(
-        {"name": "served", "workload": workload, "targets": {"onprem": {**target, "scheduler": scheduler}}, **_ASKED}
+        {
+            "name": "served",
+            "workload": workload,
+            "targets": {"onprem": {**target, "scheduler": scheduler}},
+            **({"site": _RACK} if target is _GB200 else {}),
+            **_ASKED,
+        }
     )
     made.onprem(tmp_path / "site")
     papers = read_papers(read_folder(tmp_path / "site"))

@@ -12,6 +12,7 @@ _ID = "K8S005"
 _THERE = "objects name what is there"
 _POOL, _HEALTH = "--pool-name", "/health"
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+_WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
 _PODS = ("Job", "Deployment", "LeaderWorkerSet", "StatefulSet", "DaemonSet")
 #: Kind, where it names an object, and the kinds of that. Names of another namespace are not ours to look up.
 _NAMES = (
@@ -122,12 +123,20 @@ def _labels(template: Mapping[str, Any]) -> dict[str, str]:
 
 def _pods(cluster: Cluster) -> list[tuple[str, dict[str, str], Mapping[str, Any]]]:
     """Return name, labels and template of the pods that the folder starts."""
-    found = []
-    for one in cluster.of(*_PODS):
-        for template in templates(one):
-            labels = _labels(template) | ({"job-name": one.name} if one.kind == "Job" else {})
-            found.append((one.name, labels, template))
-    return found
+    return [
+        (one.name, _labels(template) | _given_labels(one, template), template)
+        for one in cluster.of(*_PODS)
+        for template in templates(one)
+    ]
+
+
+def _given_labels(one: Object, template: Mapping[str, Any]) -> dict[str, str]:
+    """Return the labels that a controller gives to pods of a template, beside the template's own."""
+    if one.kind == "Job":
+        return {"job-name": one.name}
+    leader = one.at("spec.leaderWorkerTemplate.leaderTemplate") or one.at("spec.leaderWorkerTemplate.workerTemplate")
+    # Those of workers differ from pod to pod, so that no selector can mean them all.
+    return {_WORKER_INDEX: "0"} if template is leader else {}
 
 
 def selected(cluster: Cluster) -> Iterator[Finding]:
