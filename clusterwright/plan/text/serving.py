@@ -64,7 +64,7 @@ def _confidence_text(plan: ServingPlan) -> str:
         return sure
     if len(unsure) == len(plan.options):
         return f"even odds: the prediction is too uncertain for {sure}"
-    return f"{sure}, even odds for {', '.join(unsure)}"
+    return f"{sure} (even odds: {', '.join(unsure)})"
 
 
 def replicas_text(option: ServingOption) -> str:
