@@ -3,8 +3,8 @@
 from functools import lru_cache
 from typing import Any
 
-#: Files of the largest folder that is written, twice over.
-_KEPT = 512
+#: Texts in memory; folders of services and of training have up to 40.
+_KEPT = 256
 
 
 class YamlTextError(ValueError):

@@ -211,7 +211,7 @@ def _collectives(design: OnPremDesign, system: System, tools: AcceleratorSoftwar
         Step(do=f"`{tools.all_reduce} {gpus}` inside every node", expect=alike),
         Step(do="the same over every pair of neighbours (2 nodes)", expect=known),
         Step(
-            do=f"the same over all {counted(design.inventory.nodes, 'node')}, then over each half",
+            do=f"the same over all {counted(len(design.inventory.hosts()), 'node')}, then over each half",
             expect="halves alike; if not, divide further until the slow leaf or node is found",
         ),
     ]

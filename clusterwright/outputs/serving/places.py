@@ -126,7 +126,7 @@ _WARM_UP_S = 600.0
 
 
 def gpus_per_host(option: ServingOption) -> int:
-    """Return the accelerators of one machine of a scheduler: of a compute tray, where a system is a whole rack."""
+    """Return the accelerators of a host: of a compute tray, where a system is a whole rack."""
     return option.cluster.gpus_per_node // hosts_per_node(option)
 
 

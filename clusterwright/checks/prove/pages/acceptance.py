@@ -116,7 +116,7 @@ def _collectives(hall: Hall) -> Iterator[Step]:
     tools = accelerator_software(accelerator.vendor, accelerator.generation)
     yield f"`{tools.all_reduce} {gpus}` inside every node", "all nodes within 5 % of the median"
     halves = "halves alike; if not, divide further until the slow leaf or node is found"
-    yield f"the same over all {counted(hall.inventory.nodes, 'node')}, then over each half", halves
+    yield f"the same over all {counted(len(hall.inventory.hosts()), 'node')}, then over each half", halves
 
 
 def _rate(bytes_per_s: float) -> str:
