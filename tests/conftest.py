@@ -6,7 +6,7 @@ Properties are about results, never about time, and CI tries the same examples e
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +93,9 @@ def agree_with_views() -> Callable[[Workbook, Finances], int]:
     return agree
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _each_decision_once() -> Iterator[None]:
-    """Decide once for all tests of a worker that ask the same: a plan rests on its arguments alone, and takes seconds.
+@pytest.fixture(scope="session")
+def decided_once() -> Callable[..., Plan]:
+    """Return `decide` with a memory: a plan rests on its arguments alone, and takes seconds.
 
     What rests on a price store, a calibration or parts of a user's own is decided each time.
     """
@@ -112,9 +112,18 @@ def _each_decision_once() -> Iterator[None]:
                 del decided[oldest]
         return decided[asked]
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(planning, "decide", once)
-        yield
+    return once
+
+
+@pytest.fixture(autouse=True)
+def _each_decision_once(monkeypatch: pytest.MonkeyPatch, decided_once: Callable[..., Plan]) -> None:
+    """Decide once for all tests of a worker that ask the same, but for a test that replaces parts of the program."""
+
+    def unless_replaced(*asked: Any, **more: Any) -> Plan:  # noqa: ANN401 - handed on
+        replaced = [target for target, *_ in monkeypatch._setattr if target is not planning]
+        return (decide if replaced else decided_once)(*asked, **more)
+
+    monkeypatch.setattr(planning, "decide", unless_replaced)
 
 
 @pytest.fixture(scope="session")
