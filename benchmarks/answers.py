@@ -5,9 +5,10 @@ Without an option the digests of `tests/records/records.csv` are printed for the
 documents of this working tree to a folder, `--against` writes those of a commit beside them and shows the differences,
 `--record` writes the digests to the file that the tests hold the program to.
 
-A digest is of what must not move by itself. Files that machines read count whole, with decimals rounded to
-`DIGITS` significant ones, since processors differ in the last; of prose and drawings the numbers count, in their order;
-of a workbook the values of its cells. Versions of program, catalogue and nodes' software are left out.
+A digest is of what must not move by itself. Files that machines read count whole; of prose and drawings the numbers
+count, in their order; of a workbook the values of its cells. Decimals are rounded to `DIGITS` significant ones and what
+is left of zero is zero, since processors differ in the last. Versions of program, catalogue and nodes' software are
+left out.
 
 Against a commit whose plans are of schema 1, plans are compared by what both schemas have, at the places of schema 1
 (`tests/records/moved.csv`).
@@ -54,6 +55,8 @@ _WAYS = ("candidate", "mix", "goodput")
 BUILT = ("clouds", "gb200", "growth", "tpu")
 REPORTED = ("contracts",)
 DIGITS = 9
+#: Differences of amounts in dollars that cancel: a sum of millions keeps less of them.
+_LEFT_OF_ZERO = 1e-6
 _DRAWS = 1_000
 _PROSE = (".md", ".html", ".txt", ".svg", ".dot")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -191,8 +194,11 @@ def _digest(name: str, content: bytes, versions: tuple[str, str]) -> str:
         # The order of an object's keys says nothing.
         written = json.dumps(document, sort_keys=True)
     if name.endswith(_PROSE):
-        return _sha(" ".join(_NUMBER.findall(written)))
-    return _sha(_DECIMAL.sub(lambda found: f"{float(found[0]):.{DIGITS}g}", written))
+        numbers = (
+            found if len(found) <= DIGITS else _DECIMAL.sub(_rounded, found) for found in _NUMBER.findall(written)
+        )
+        return _sha(" ".join(numbers))
+    return _sha(_DECIMAL.sub(_rounded, written))
 
 
 def _cells(content: bytes) -> Iterator[str]:
@@ -200,7 +206,14 @@ def _cells(content: bytes) -> Iterator[str]:
     with zipfile.ZipFile(io.BytesIO(content)) as book:
         for name in sorted(entry for entry in book.namelist() if entry.startswith("xl/worksheets/sheet")):
             for cell, value in _CELL.findall(book.read(name).decode()):
-                yield f"{name} {cell} {_DECIMAL.sub(lambda found: f'{float(found[0]):.{DIGITS}g}', value)}"
+                yield f"{name} {cell} {_DECIMAL.sub(_rounded, value)}"
+
+
+def _rounded(found: re.Match[str]) -> str:
+    """Return a decimal without what processors differ in: of its digits the last, and what a sum leaves of zero."""
+    value = float(found[0])
+    # Twice, since the last digits decide which way a tie of the digits before them goes.
+    return f"{float(f'{value:.12g}'):.{DIGITS}g}" if abs(value) >= _LEFT_OF_ZERO else "0"
 
 
 def _sha(written: str) -> str:
