@@ -99,7 +99,7 @@ def compose(
         engine: of the workload.
         facts: catalogue, prices and calibrated constants.
         options: the chosen cluster of each target.
-        ledger: their cash flow.
+        ledger: cash flow of them and of other capacities.
         other_options: as in `Plan`.
         warnings: as in `Plan`.
 
@@ -108,6 +108,7 @@ def compose(
     """
     cluster = blueprint.cluster
     economics = ledger.economics
+    targets = {option.target for option in options}
     users, groups = list_of(cluster.users, cluster.groups)
     uncertain_inputs(
         ledger.parameters, utilisation=economics.utilisation, own=own_bands(blueprint.tco.uncertainty)
@@ -142,7 +143,7 @@ def compose(
             recommended_horizon="",
             options=options,
             other_options=other_options,
-            breakevens=ledger.breakevens(),
+            breakevens=tuple(entry for entry in ledger.breakevens() if {entry.owned_key, entry.rented_key} <= targets),
             parameters=(*engine.assumptions(blueprint, options), *ledger.parameters),
             findings=(),
             warnings=warnings,

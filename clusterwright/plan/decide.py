@@ -116,18 +116,13 @@ def decide(
     # The same work for all: what the chosen clusters do over the horizon is counted again among themselves.
     named = [priced(best.sized, best.sized.resolved.target) for best in chosen]
     economics = with_reference(economics, [entry.candidate for entry in named])
-    ledger = Ledger([entry.candidate for entry in named], economics, book).reconciled()
-    final = {entry.key: entry for entry in ledger.costs()}
     # Other capacities and commitments do the same work, beside the options and without a word in it.
     best_others = {other.key: _chosen(other.several, costs, engine) for other in others if other.several}
     others_named = {key: priced(best.sized, key) for key, best in best_others.items()}
-    others_ledger = Ledger([entry.candidate for entry in others_named.values()], economics, book).reconciled()
-    final |= {entry.key: entry for entry in others_ledger.costs()}
-    basis = {
-        key: found
-        for one in (ledger, others_ledger)
-        for key, found in bases(one, max_age_s=blueprint.economics.max_price_age).items()
-    }
+    every = [entry.candidate for entry in (*named, *others_named.values())]
+    ledger = Ledger(every, economics, book).reconciled()
+    final = {entry.key: entry for entry in ledger.costs()}
+    basis = bases(ledger, max_age_s=blueprint.economics.max_price_age)
     workload = engine.workload(blueprint)
     unit = workload.unit
     record = partial(_option, engine=engine, costs=costs, final=final, basis=basis, refused=refused)

@@ -12,7 +12,7 @@ from clusterwright.errors import MissingFactError
 from clusterwright.pricing.gpu_products import GpuProduct
 from clusterwright.pricing.lake import Reach, StoreError, damaged, last_line
 from clusterwright.pricing.records import PriceInForce, PricePoint, PriceRequest
-from clusterwright.pricing.statements import files, in_memory, script, statement, with_values
+from clusterwright.pricing.statements import files, in_memory, parsed, script, statement, with_values
 from clusterwright.pricing.store import attach, default_path
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class PriceBook:
         import duckdb  # noqa: PLC0415
 
         try:
-            cursor = self._connection.execute(statement(path), parameters)
+            cursor = self._connection.execute(parsed(statement(path)), parameters)
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         except duckdb.Error as error:

@@ -10,7 +10,7 @@ from typing import Any
 from clusterwright.errors import ClusterwrightError, InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.records import TERMS
-from clusterwright.pricing.statements import files, private_connection, statement, words
+from clusterwright.pricing.statements import files, parsed, private_connection, statement, words
 from clusterwright.tco.formulas.finance import Levelisation, LevelisedCost
 from clusterwright.tco.formulas.returns import Flow
 from clusterwright.tco.formulas.unit_cost import RunPart, RunTotal, run_total
@@ -363,7 +363,7 @@ class Ledger:
         text = self._statement(path).replace("$rows", "cast($rows as json)")
         start = f"insert into {name}" if append else f"create or replace temp table {name} as"
         given = more | {"rows": json.dumps(more["rows"])} if "rows" in more else more
-        self._connection.execute(f"{start} {text}", self._arguments(path, given))
+        self._connection.execute(parsed(f"{start} {text}"), self._arguments(path, given))
 
     @contextmanager
     def registered(self, name: str, columns: Mapping[str, Any]) -> Iterator[None]:
@@ -402,6 +402,6 @@ class Ledger:
         return {name: value for name, value in values.items() if f"${name}" in words(path)}
 
     def _rows(self, path: str, more: Row | None = None) -> list[Row]:
-        cursor = self._connection.execute(self._statement(path), self._arguments(path, more))
+        cursor = self._connection.execute(parsed(self._statement(path)), self._arguments(path, more))
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
