@@ -6,27 +6,18 @@ Properties are about results, never about time, and CI tries the same examples e
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
 from openpyxl.workbook import Workbook
 
 from clusterwright import assets
-from clusterwright.blueprint.resolve import Resolved
-from clusterwright.blueprint.schema import Blueprint
-from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances
-from clusterwright.interface import planning
-from clusterwright.plan.decide import decide
-from clusterwright.plan.facts import Facts
-from clusterwright.plan.record import Plan
 from clusterwright.plan.training.record import TrainingPlan
-from clusterwright.pricing.book import PriceBook
-from clusterwright.sizing.hardware.calibration import load_calibration
+from tests.decided_plans import DecidedPlans
 
 # Workers of pytest-xdist set the width of a terminal, to which commands would fit what they print.
 os.environ.pop("COLUMNS", None)
@@ -34,8 +25,8 @@ os.environ.pop("COLUMNS", None)
 settings.register_profile("clusterwright", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("clusterwright")
 
-#: Decisions that a worker keeps, the newest: a plan is up to 10 MB.
-_KEPT_PLANS = 24
+DECIDED = DecidedPlans()
+DECIDED.take_the_place_of_decide()
 
 #: Whole files of tests skip without these; continuous integration has them all.
 OPTIONAL_MODULES = ("boto3", "httpx", "ijson", "moto", "azure.mgmt.compute", "google.cloud.compute_v1", "distributed")
@@ -93,37 +84,21 @@ def agree_with_views() -> Callable[[Workbook, Finances], int]:
     return agree
 
 
-@pytest.fixture(scope="session")
-def decided_once() -> Callable[..., Plan]:
-    """Return `decide` with a memory: a plan rests on its arguments alone, and takes seconds.
-
-    What rests on a price store, a calibration or parts of a user's own is decided each time.
-    """
-    decided: dict[str, Plan] = {}
-    catalogue, calibration, prices = load(), load_calibration(), PriceBook.open()._made
-
-    def once(blueprint: Blueprint, resolved: Resolved, facts: Facts, **more: Any) -> Plan:  # noqa: ANN401 - handed on
-        if facts.catalogue is not catalogue or facts.calibration is not calibration or facts.book._made != prices:
-            return decide(blueprint, resolved, facts, **more)
-        asked = repr((blueprint, resolved, more.get("whole"), more.get("quotes")))
-        if asked not in decided:
-            decided[asked] = decide(blueprint, resolved, facts, **more)
-            for oldest in list(decided)[:-_KEPT_PLANS]:
-                del decided[oldest]
-        return decided[asked]
-
-    return once
+@pytest.fixture(scope="session", autouse=True)
+def decided_plans(tmp_path_factory: pytest.TempPathFactory) -> DecidedPlans:
+    """Return the plans of this run, which its workers share."""
+    base = tmp_path_factory.getbasetemp()
+    DECIDED.folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "plans"
+    DECIDED.folder.mkdir(exist_ok=True)
+    return DECIDED
 
 
 @pytest.fixture(autouse=True)
-def _each_decision_once(monkeypatch: pytest.MonkeyPatch, decided_once: Callable[..., Plan]) -> None:
-    """Decide once for all tests of a worker that ask the same, but for a test that replaces parts of the program."""
-
-    def unless_replaced(*asked: Any, **more: Any) -> Plan:  # noqa: ANN401 - handed on
-        replaced = [target for target, *_ in monkeypatch._setattr if target is not planning]
-        return (decide if replaced else decided_once)(*asked, **more)
-
-    monkeypatch.setattr(planning, "decide", unless_replaced)
+def _decided_anew_where_replaced(monkeypatch: pytest.MonkeyPatch, decided_plans: DecidedPlans) -> Iterator[None]:
+    """Decide anew what a test asks for that replaces parts of the program."""
+    decided_plans.replacing = monkeypatch
+    yield
+    decided_plans.replacing = None
 
 
 @pytest.fixture(scope="session")
