@@ -49,7 +49,10 @@ class DecidedPlans:
         """
         if more.get("engine") is not None or self._is_changed(facts):
             return _decide(blueprint, resolved, facts, **more)
-        asked = repr((blueprint, resolved, more.get("whole"), more.get("quotes", ())))
+        whole = more.get("whole")
+        # What is set counts beside what holds: goals that nobody set give way.
+        is_set = [one.model_dump(exclude_unset=True) for one in (blueprint, whole) if one is not None]
+        asked = repr((blueprint, resolved, whole, is_set, more.get("quotes", ())))
         key = hashlib.sha256(asked.encode()).hexdigest()
         if key not in self._kept:
             self._kept[key] = self._read(key) or self._write(key, _decide(blueprint, resolved, facts, **more))
