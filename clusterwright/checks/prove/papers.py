@@ -25,7 +25,7 @@ class CellError(ClusterwrightError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One row of a table: its file and line, and its cells by column."""
+    """One row of a table: its file and line, and its cells by column, without spaces around them."""
 
     file: str
     line: int
@@ -43,7 +43,7 @@ class Row:
             CellError: there is no such column.
         """
         try:
-            return self.cells[column].strip()
+            return self.cells[column]
         except KeyError:
             raise CellError(f"{self.file}:1: the column {column} is gone", help=HELP) from None
 
@@ -166,7 +166,8 @@ def _read(path: Path, name: str) -> Iterator[Row]:
             if not any(cells.values()):
                 continue  # a spreadsheet's empty line
             # Cells of a row that is too short are None; the proof of all files names such a row.
-            yield Row(file=name, line=reader.line_num, cells={key: value or "" for key, value in cells.items() if key})
+            texts = {key: value.strip() if value else "" for key, value in cells.items() if key}
+            yield Row(file=name, line=reader.line_num, cells=texts)
 
 
 def read_rows(documents: Documents, name: str) -> tuple[Row, ...]:
