@@ -85,6 +85,18 @@ def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
     assert not [finding for finding in shipped().warnings if finding.id == "EVD001"]
 
 
+def test_an_accelerator_that_several_targets_have_is_said_once() -> None:
+    """MI300X on Azure and on premises: one sentence names both."""
+    plan = shipped(
+        "targets.aws=null", "targets.gcp=null", "targets.onprem.system=mi300x-8gpu",
+        "targets.onprem.min_nodes=64", "targets.onprem.max_nodes=64",
+        "targets.azure.instance=Standard_ND96isr_MI300X_v5", "targets.azure.min_nodes=64", "targets.azure.max_nodes=64",
+    )  # fmt: skip
+    (warning,) = [finding for finding in plan.warnings if finding.id == "EVD001"]
+    assert warning.message.startswith("azure, onprem: No AMD run")
+    assert warning.path == ("targets",)
+
+
 def test_software_measured_elsewhere_alone_does_not_narrow_the_band() -> None:
     """Nothing compiled by XLA was measured on MI300X's generation: MaxText is there as software without a run."""
     azure = (

@@ -70,9 +70,9 @@ _HELP = (
 def unmeasured(
     job: TrainingJob, options: Sequence[TrainingOption], *, catalogue: Catalogue, calibration: Calibration
 ) -> Iterator[Finding]:
-    """Yield a warning for every target whose accelerator has no measured run behind its days, and for such software.
+    """Yield a warning for every accelerator without a measured run behind its days, and for such software.
 
-    `EVD001` is of an accelerator, `EVD002` of a framework.
+    `EVD001` is of an accelerator, on as many targets as have it, `EVD002` of a framework.
     """
     seen = calibration.measured()
     if NEW_FAMILY in software_parts(job.framework, seen):
@@ -83,8 +83,11 @@ def unmeasured(
             message=f"no run under {job.framework} was measured: the band is that of software left out",
             help=f"measure a run and calibrate (clusterwright calibrate){narrow}",
         )
+    targets: dict[str, list[str]] = {}
     for option in options:
-        module = catalogue.accelerators.get(option.cluster.accelerator)
+        targets.setdefault(option.cluster.accelerator, []).append(option.target)
+    for accelerator, alike in targets.items():
+        module = catalogue.accelerators.get(accelerator)
         if module is None:
             continue
         missing = seen.hardware_parts(accelerator=module.id, generation=module.generation, vendor=module.vendor)
@@ -97,11 +100,14 @@ def unmeasured(
         }[missing[0]]
         parts = parts_of_job(job, module, calibration)
         faster, slower = _beside_the_median(calibration.bands, parts)
+        several = f"{', '.join(alike)}: " if len(alike) > 1 else ""
         long = f", with sequences of {LONG_FROM_TOKENS:,} tokens and more" if LONG in parts else ""
         yield Finding(
             id="EVD001",
-            path=("targets", option.target),
-            message=f"{what}{long}: days {percent(faster, signed=True)} to {percent(slower, signed=True)} (80 %)",
+            path=("targets",) if several else ("targets", *alike),
+            message=(
+                f"{several}{what}{long}: days {percent(faster, signed=True)} to {percent(slower, signed=True)} (80 %)"
+            ),
             help=_HELP,
         )
 
