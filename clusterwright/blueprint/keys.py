@@ -94,7 +94,8 @@ def what_is_meant(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML ho
     places = [place for place in places if _takes(place, written, path)] or places
     elsewhere = ""
     if places and len(places) <= _MOST_PLACES:
-        elsewhere = f"it belongs in {_either([dotted(place[:-1]) or 'the top level' for place in places])}"
+        sections = [f"in {dotted(place[:-1])}" if place[:-1] else "at the top level" for place in places]
+        elsewhere = f"it belongs {_either(sections)}"
         of_others = [_of_others(place, kind) for place in places]
         if all(of_others):
             elsewhere += f", of kind: {_either(list(dict.fromkeys(of_others)))}"

@@ -17,8 +17,9 @@ from clusterwright.blueprint.keys import description, what_is_meant, what_stands
 from clusterwright.blueprint.reading.document import Document, document_of, parse_bounded, parse_scalar, read
 from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.reading.problems import Path as KeyPath
-from clusterwright.blueprint.schema import Blueprint
+from clusterwright.blueprint.schema import TARGET_SECTIONS, Blueprint
 from clusterwright.blueprint.sections import jobs, users
+from clusterwright.blueprint.sizes import not_named_once
 from clusterwright.blueprint.workloads.training import MODEL_FORMS
 from clusterwright.errors import InputError, UnitError
 
@@ -208,7 +209,8 @@ def checked(
         blueprint = Blueprint.model_validate(document.value, context=context)
     except ValidationError as error:
         errors = meant(dict(item) for item in error.errors(include_url=False))
-        problems += _once(_problem(item, document) for item in errors)
+        as_written = (_placed(problem, document) for problem in _of_hardware(document.value))
+        problems += _once((*(_problem(item, document) for item in errors), *as_written))
         problems += tuple(_placed(problem, document) for problem in _of_cluster(document.value))
     if problems:
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
@@ -220,6 +222,16 @@ def _once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(
         {(problem.position or problem.path, problem.message): problem for problem in reversed(tuple(problems))}.values()
     )[::-1]
+
+
+def _of_hardware(value: dict[str, Any]) -> Iterable[Problem]:
+    """Yield targets that name their hardware twice or not at all, where a key beside it may be wrong too."""
+    targets = value.get("targets")
+    for name, section in targets.items() if isinstance(targets, dict) else ():
+        kind = TARGET_SECTIONS.get(name)
+        wrong = not_named_once(kind, section) if kind is not None and isinstance(section, dict) else None
+        if wrong is not None:
+            yield Problem(path=("targets", name), message=wrong[0], help=wrong[1])
 
 
 def _of_cluster(value: dict[str, Any]) -> Iterable[Problem]:

@@ -3,7 +3,9 @@
 Every field's description is what an editor shows on hover. Values are SI floats after loading.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -68,9 +70,6 @@ class LeadTimes(Section):
     management: _Lead | None = Field(None, description="lead time of management servers, for example 8 weeks")
 
 
-TARGETS = ("aws", "azure", "gcp", "onprem")
-
-
 class Goals(Section):
     """What must be met."""
 
@@ -101,6 +100,8 @@ class OnPremTarget(Sizes):
         json_schema_extra={"oneOf": [{"required": ["system"]}, {"required": ["allowed_systems"]}]}
     )
 
+    hardware: ClassVar[tuple[str, str, str]] = ("system", "allowed_systems", "dgx-h100")
+
     system: Identifier | None = Field(None, description="a system of the catalogue, for example dgx-h100")
     allowed_systems: Allowed | None = Field(
         None, description="systems to choose the cheapest from, or any for every one of the catalogue"
@@ -123,12 +124,19 @@ class OnPremTarget(Sizes):
 
     @model_validator(mode="after")
     def _system_named(self) -> "OnPremTarget":
-        name_once(self, "system", "allowed_systems", "system: dgx-h100")
+        name_once(self)
         if self.node is not None and self.system is None:
             raise PydanticCustomError(
                 "node", "node says nothing of several systems", {"help": "name one system, or remove node"}
             )
         return self
+
+
+#: Sections of the targets that have hardware, by name.
+TARGET_SECTIONS: Mapping[str, type[Sizes]] = MappingProxyType(
+    {"aws": AwsTarget, "azure": AzureTarget, "gcp": GcpTarget, "onprem": OnPremTarget}
+)
+TARGETS = tuple(TARGET_SECTIONS)
 
 
 class Targets(Section):

@@ -1,8 +1,9 @@
 """Cluster sizes that a target may have, and what a whole number must divide into: `multiple of 8`."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import WithJsonSchema
@@ -69,6 +70,9 @@ MustBe = Annotated[
 class Sizes(Section):
     """Cluster sizes that a target may have, spare nodes included."""
 
+    #: Fields that name the target's hardware, one kind and several, and what to write as the first.
+    hardware: ClassVar[tuple[str, str, str]]
+
     min_nodes: Annotated[int, Field(gt=0, le=100_000)] | None = Field(None, description="never plan fewer nodes")
     max_nodes: Annotated[int, Field(gt=0, le=100_000)] | None = Field(None, description="never plan more nodes")
     nodes_must_be: MustBe | None = Field(
@@ -76,26 +80,21 @@ class Sizes(Section):
     )
 
 
-def name_once(target: Sizes, one: str, several: str, example: str) -> None:
+def name_once(target: Sizes) -> None:
     """Refuse a target that names its hardware twice or not at all.
-
-    Args:
-        target: the section.
-        one: field that names one.
-        several: field that names several.
-        example: what to write.
 
     Raises:
         PydanticCustomError: both fields are given, or none.
     """
-    given = [name for name in (one, several) if getattr(target, name) is not None]
-    if not given:
-        raise PydanticCustomError(
-            "choice", "{one} is missing", {"one": one, "help": f"for example {example}, or {several}: any"}
-        )
+    wrong = not_named_once(type(target), {name: getattr(target, name) for name in target.hardware[:2]})
+    if wrong is not None:
+        raise PydanticCustomError("choice", "{said}", {"said": wrong[0], "help": wrong[1]})
+
+
+def not_named_once(kind: type[Sizes], section: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what is wrong with hardware that a section names twice or not at all, and what to do; None if nothing."""
+    one, several, example = kind.hardware
+    given = [name for name in (one, several) if section.get(name) is not None]
     if len(given) > 1:
-        raise PydanticCustomError(
-            "choice",
-            "{one} and {several} are both given",
-            {"one": one, "several": several, "help": "keep one of them"},
-        )
+        return f"{one} and {several} are both given", "keep one of them"
+    return None if given else (f"{one} is missing", f"for example {one}: {example}, or {several}: any")

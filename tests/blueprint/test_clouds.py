@@ -200,10 +200,27 @@ def test_zones_of_azure_may_be_numbers(tmp_path: Path) -> None:
 def test_examples_in_messages_are_of_the_cloud(target: type[CloudTarget]) -> None:
     """What a message offers in the place of a missing instance or region exists in that cloud, and there together."""
     catalogue = load_catalogue()
-    assert catalogue.instances[target.example].cloud == target.cloud
+    example = target.hardware[2]
+    assert catalogue.instances[example].cloud == target.cloud
     region = (target.model_fields["region"].description or "").rpartition(" ")[2]
-    places = listed_regions(catalogue, catalogue.instances[target.example])
+    places = listed_regions(catalogue, catalogue.instances[example])
     assert any(place.startswith(region) for place in places)
     with pytest.raises(ValueError, match="instance is missing") as raised:
         target.model_validate({"region": region})
-    assert target.example in str(raised.value.errors()[0]["ctx"]["help"])  # type: ignore[attr-defined]
+    assert example in str(raised.value.errors()[0]["ctx"]["help"])  # type: ignore[attr-defined]
+
+
+def test_a_target_without_hardware_is_said_beside_what_else_is_wrong(tmp_path: Path) -> None:
+    """A region that is missing, or a number that is none, hides no missing instance or system; nothing is said twice."""
+    path = tmp_path / "small.yaml"
+    text = (Path(__file__).parents[1] / "small.yaml").read_text(encoding="utf-8").partition("targets:")[0]
+    path.write_text(f"{text}targets:\n  azure: {{}}\n  aws: {{region: us-east-1}}\n  onprem: {{max_nodes: few}}\n")
+    with pytest.raises(BlueprintError) as raised:
+        load(path)
+    said = [(problem.path[1:], problem.message) for problem in raised.value.problems]
+    assert sorted(one for one in said if "missing" in one[1]) == [
+        (("aws",), "instance is missing"),
+        (("azure",), "instance is missing"),
+        (("azure", "region"), "targets.azure.region is missing"),
+        (("onprem",), "system is missing"),
+    ]

@@ -51,7 +51,7 @@ def test_another_name_is_listed_once() -> None:
         (("workload", "users"), "train", [{"name": "ada", "uid": 2000, "ssh_keys": []}], "it belongs in cluster"),
         (("workload", "input_tokens"), "serve", {"mean": 1500, "p95": 4000}, "it belongs in traffic"),
         (("workload", "finish_within"), "train", "30 days", "it belongs in goals"),
-        (("workload", "traffic"), "serve", {"users": 10}, "it belongs in the top level"),
+        (("workload", "traffic"), "serve", {"users": 10}, "it belongs at the top level"),
         (("workload", "Seq-Len"), "finetune", 2048, "it is called sequence_length here"),
         (("workload", "ttft"), "serve", "1 s", "it is called goals.first_token here"),
         (("traffic", "qps"), "serve", 3, "it is called requests_per_s here"),

@@ -154,14 +154,12 @@ class CloudTarget(Sizes):
     )
 
     cloud: ClassVar[str]
-    #: An instance type of the cloud, for messages.
-    example: ClassVar[str]
 
     instance: Identifier | None = Field(None, description="instance type, for example p5.48xlarge")
     allowed_instances: Allowed | None = Field(
         None, description="instance types to choose the cheapest from, or any for every type of the region"
     )
-    region: Identifier = Field(description="region, for example us-east-1")
+    region: Identifier = Field(description="where the nodes are, for example us-east-1")
     zone: Zone | None = Field(None, description="availability zone of the GPU nodes; all share one")
     scheduler: Literal["slurm", "kubernetes"] = Field("slurm", description="what places jobs on the nodes")
     capacity: Capacity = Field(
@@ -181,7 +179,7 @@ class CloudTarget(Sizes):
 
     @model_validator(mode="after")
     def _instance_named(self) -> "CloudTarget":
-        name_once(self, "instance", "allowed_instances", f"instance: {self.example}")
+        name_once(self)
         return self
 
     @model_validator(mode="after")
@@ -208,7 +206,7 @@ class AwsTarget(CloudTarget):
     """Amazon Web Services."""
 
     cloud: ClassVar[str] = "aws"
-    example: ClassVar[str] = "p5.48xlarge"
+    hardware: ClassVar[tuple[str, str, str]] = ("instance", "allowed_instances", "p5.48xlarge")
 
     network: AwsNetwork = Field(default_factory=AwsNetwork, description="the network and how it is used")
 
@@ -217,9 +215,9 @@ class AzureTarget(CloudTarget):
     """Microsoft Azure."""
 
     cloud: ClassVar[str] = "azure"
-    example: ClassVar[str] = "Standard_ND96isr_H100_v5"
+    hardware: ClassVar[tuple[str, str, str]] = ("instance", "allowed_instances", "Standard_ND96isr_H100_v5")
 
-    region: Identifier = Field(description="region, for example eastus")
+    region: Identifier = Field(description="where the nodes are, for example eastus")
 
     network: AzureNetwork = Field(default_factory=AzureNetwork, description="the network and how it is used")
 
@@ -228,8 +226,8 @@ class GcpTarget(CloudTarget):
     """Google Cloud."""
 
     cloud: ClassVar[str] = "gcp"
-    example: ClassVar[str] = "a3-megagpu-8g"
+    hardware: ClassVar[tuple[str, str, str]] = ("instance", "allowed_instances", "a3-megagpu-8g")
 
-    region: Identifier = Field(description="region, for example us-central1")
+    region: Identifier = Field(description="where the nodes are, for example us-central1")
 
     network: GcpNetwork = Field(default_factory=GcpNetwork, description="the network and how it is used")
