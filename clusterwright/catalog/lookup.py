@@ -15,6 +15,8 @@ _T = TypeVar("_T")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _SUGGESTIONS = 3
 _LISTED = 12
+#: Shorter names of accelerators (T4, L4) are in the middle of other words too.
+_LEAST_HELD = 3
 
 
 def accelerator(catalogue: Catalogue, name: str) -> Accelerator:
@@ -129,13 +131,32 @@ def _suggestion(name: str, entries: Mapping[str, object], aliases: Mapping[str, 
     by_plain = {_plain(alias): key for alias, key in aliases.items() if key in entries}
     by_plain |= {_plain(key): key for key in entries}
     plain = _plain(name)
+    having = _having_accelerator(plain, entries, aliases)
     begun = sorted(key for key in by_plain if plain and key.startswith(plain))[:_SUGGESTIONS]
-    close = get_close_matches(plain, by_plain, n=_SUGGESTIONS, cutoff=0.5) or begun
-    if close:
-        return f"did you mean {_listed(dict.fromkeys(by_plain[match] for match in close))}?"
+    among = [key for key in by_plain if by_plain[key] in having] if having else list(by_plain)
+    close = get_close_matches(plain, among, n=_SUGGESTIONS, cutoff=0.5) or begun
+    if close or having:
+        return f"did you mean {_listed(dict.fromkeys([by_plain[match] for match in close] or having[:_SUGGESTIONS]))}?"
     if len(entries) > _LISTED:
         return f"`clusterwright facts` lists all {len(entries)} that are known"
     return f"known: {', '.join(sorted(entries))}"
+
+
+def _having_accelerator(plain: str, entries: Mapping[str, object], aliases: Mapping[str, str]) -> list[str]:
+    """Return nodes with an accelerator that a name holds, as `8xh100` does, those with most of it first."""
+    nodes = {key: entry for key, entry in entries.items() if isinstance(entry, Instance | System)}
+    words: dict[str, set[str]] = {}
+    for chip in {node.accelerator for node in nodes.values()}:
+        others = (alias for alias, meant in aliases.items() if meant == chip)
+        parts = (part for part in chip.split("-") if not part.endswith("gb") and any(map(str.isdigit, part)))
+        for word in map(_plain, (chip, *others, *parts)):
+            words.setdefault(word, set()).add(chip)
+    held = [word for word in words if word == plain or (len(word) >= _LEAST_HELD and word in plain)]
+    if not held:
+        return []
+    chips = words[max(held, key=len)]
+    found = [node for node in nodes.values() if node.accelerator in chips]
+    return [node.id for node in sorted(found, key=lambda node: (-node.gpus, node.id))]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -142,3 +142,29 @@ def test_an_unknown_name_gets_close_ones_or_where_all_are_listed(name: str, said
     assert caught.value.help is not None
     assert said in caught.value.help
     assert len(caught.value.help) < 120
+
+
+@pytest.mark.parametrize(
+    ("cloud", "name", "said"),
+    [
+        ("aws", "h100", "did you mean 'p5.48xlarge' or 'p5.4xlarge'?"),
+        ("aws", "8xA100", "did you mean 'p4d.24xlarge' or 'p4de.24xlarge'?"),
+        ("gcp", "tpu-v6e-256", "did you mean 'ct6e-standard-8t' or 'ct6e-standard-4t'?"),
+        ("gcp", "B200", "did you mean 'a4-highgpu-8g'?"),
+        ("azure", "MI300X x8", "did you mean 'Standard_ND96is_MI300X_v5' or 'Standard_ND96isr_MI300X_v5'?"),
+        # The T4 is no part of this name.
+        ("gcp", "ct4p-hightpu-8t", "did you mean 'ct4p-hightpu-4t'"),
+    ],
+)
+def test_who_names_the_accelerator_is_offered_the_instances_that_have_it(cloud: str, name: str, said: str) -> None:
+    """Most accelerators of a node come first; what has others is not offered, however it is spelled."""
+    with pytest.raises(InputError) as caught:
+        lookup.instance(load(), name, cloud=cloud)
+    assert (caught.value.help or "").startswith(said)
+
+
+def test_who_names_the_accelerator_is_offered_the_systems_that_have_it() -> None:
+    """A GB200 is no B200, though its name holds that one's."""
+    with pytest.raises(InputError) as caught:
+        lookup.system(load(), "gb200")
+    assert caught.value.help == "did you mean 'gb200-nvl72'?"
