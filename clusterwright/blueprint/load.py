@@ -309,7 +309,8 @@ def rule_of_form(path: KeyPath, kind: str) -> str | None:
 
 def _closest_choice(error: dict[str, Any]) -> str | None:
     """Return which of the words that may be at a place is meant, None where no one is close."""
-    close = get_close_matches(str(error["input"]), re.findall("'([^']+)'", error["ctx"]["expected"]), n=1)
+    words = re.findall("'([^']+)'", error["ctx"]["expected"])
+    close = get_close_matches(str(error["input"]).casefold(), words, n=1)
     return f"did you mean {close[0]!r}?" if close else None
 
 

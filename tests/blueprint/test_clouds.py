@@ -211,7 +211,7 @@ def test_examples_in_messages_are_of_the_cloud(target: type[CloudTarget]) -> Non
 
 
 def test_a_target_without_hardware_is_said_beside_what_else_is_wrong(tmp_path: Path) -> None:
-    """A region that is missing, or a number that is none, hides no missing instance or system; nothing is said twice."""
+    """A missing region and a number that is none hide no missing instance or system; nothing is said twice."""
     path = tmp_path / "small.yaml"
     text = (Path(__file__).parents[1] / "small.yaml").read_text(encoding="utf-8").partition("targets:")[0]
     path.write_text(f"{text}targets:\n  azure: {{}}\n  aws: {{region: us-east-1}}\n  onprem: {{max_nodes: few}}\n")
@@ -224,3 +224,12 @@ def test_a_target_without_hardware_is_said_beside_what_else_is_wrong(tmp_path: P
         (("azure", "region"), "targets.azure.region is missing"),
         (("onprem",), "system is missing"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "region"), [("East US 2", "eastus2"), ("Sweden Central", "swedencentral"), ("eastus", "eastus")]
+)
+def test_regions_of_azure_are_known_as_the_portal_shows_them(written: str, region: str) -> None:
+    """The portal shows names with spaces and capitals; commands and prices take the others."""
+    target = AzureTarget.model_validate({"instance": "Standard_ND96isr_H100_v5", "region": written})
+    assert target.region == region

@@ -112,6 +112,7 @@ def test_every_problem_says_what_to_do(tmp_path: Path, *, example: int, place: i
         ("max_nodes: 8", "max_nodes: many", "max_nodes: "),
         ("{rack_power: 42 kW}", "3", "known here: "),
         ("algorithms: [ring]", "algorithms: [{}]", "algorithms: ways that collectives may go"),
+        ("capacity: spot", "capacity: Spot", "did you mean 'spot'?"),
         ("kind: train", "kind: traning", "did you mean one of train, finetune, serve?"),
     ],
 )

@@ -1,7 +1,7 @@
 """A cloud to rent from: hardware, place, capacity, network, file system, scheduler, and where the stacks keep state."""
 
 from ipaddress import IPv4Network, ip_network
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.json_schema import WithJsonSchema
@@ -211,13 +211,21 @@ class AwsTarget(CloudTarget):
     network: AwsNetwork = Field(default_factory=AwsNetwork, description="the network and how it is used")
 
 
+def _region_of_azure(value: Any) -> Any:  # noqa: ANN401 - YAML holds anything
+    """Return a region by its name, also where it is written as the portal shows it: `East US 2`."""
+    return value.replace(" ", "").lower() if isinstance(value, str) else value
+
+
 class AzureTarget(CloudTarget):
     """Microsoft Azure."""
 
     cloud: ClassVar[str] = "azure"
     hardware: ClassVar[tuple[str, str, str]] = ("instance", "allowed_instances", "Standard_ND96isr_H100_v5")
 
-    region: Identifier = Field(description="where the nodes are, for example eastus")
+    instance: Identifier | None = Field(None, description="instance type, for example Standard_ND96isr_H100_v5")
+    region: Annotated[Identifier, BeforeValidator(_region_of_azure)] = Field(
+        description="where the nodes are, for example eastus"
+    )
 
     network: AzureNetwork = Field(default_factory=AzureNetwork, description="the network and how it is used")
 
@@ -228,6 +236,7 @@ class GcpTarget(CloudTarget):
     cloud: ClassVar[str] = "gcp"
     hardware: ClassVar[tuple[str, str, str]] = ("instance", "allowed_instances", "a3-megagpu-8g")
 
+    instance: Identifier | None = Field(None, description="instance type, for example a3-megagpu-8g")
     region: Identifier = Field(description="where the nodes are, for example us-central1")
 
     network: GcpNetwork = Field(default_factory=GcpNetwork, description="the network and how it is used")
