@@ -56,6 +56,7 @@ _DURATIONS = {
     "minute": 60.0,
     "minutes": 60.0,
     "h": 3600.0,
+    "hr": 3600.0,
     "hour": 3600.0,
     "hours": 3600.0,
     "d": _DAY,
@@ -65,11 +66,26 @@ _DURATIONS = {
     "weeks": 7 * _DAY,
     "month": HOURS_PER_MONTH * 3600.0,
     "months": HOURS_PER_MONTH * 3600.0,
+    "y": HOURS_PER_YEAR * 3600.0,
+    "yr": HOURS_PER_YEAR * 3600.0,
     "year": HOURS_PER_YEAR * 3600.0,
     "years": HOURS_PER_YEAR * 3600.0,
 }
 
-COUNT = Kind(name="count", base="", factors={"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, example="300e9")
+_COUNTS = {
+    "": 1.0,
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "B": 1e9,
+    "T": 1e12,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+}
+
+COUNT = Kind(name="count", base="", factors=_COUNTS, example="300e9")
 FRACTION = Kind(name="fraction", base="", factors={"": 1.0, "%": 0.01}, example="80 %")
 BYTES = Kind(name="size", base="B", factors=_BYTES, example="80 GB", usual=("GB", "TB", "GiB", "TiB"))
 BANDWIDTH = Kind(

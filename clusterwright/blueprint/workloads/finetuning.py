@@ -142,7 +142,9 @@ class Finetune(Section):
         None,
         description="samples fill sequences of that length, else each is padded to it; all but pairs by default",
     )
-    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
+    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
+        description="sequences per optimizer step, for example 32"
+    )
     framework: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(names.plain)] = Field(
         "torchtune",
         description="torchtune, litgpt, nemo, trl, accelerate, axolotl, unsloth; others have a wider band",

@@ -197,8 +197,12 @@ class Train(Section):
         description="a model of the catalogue, for example gpt3-175b, or config: and the path of its config.json"
     )
     tokens: Count = Field(ge=1, le=1e18, description="tokens trained in total, for example 300e9")
-    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(description="tokens per sequence")
-    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(description="sequences per optimizer step")
+    sequence_length: Annotated[int, Field(gt=0, le=16_777_216)] = Field(
+        description="tokens per sequence, for example 4096"
+    )
+    global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
+        description="sequences per optimizer step, for example 1024"
+    )
     precision: Precision = Field("bf16", description=_PRECISION)
     framework: Annotated[str, Field(max_length=100), AfterValidator(names.plain)] = Field(
         "",
