@@ -28,7 +28,7 @@ from clusterwright.catalog.configs.hugging_face import model_from_config
 from clusterwright.catalog.precisions import known_precisions
 from clusterwright.catalog.records import Catalogue, Model
 from clusterwright.catalog.storage import storage_levels
-from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FACT_MISSING
+from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FACT_MISSING, InputError
 
 #: This many reasons are shown where nothing of a choice can be used.
 _REASONS = 4
@@ -124,7 +124,13 @@ def model_of(catalogue: Catalogue, wanted: str | ModelFile) -> Model:
     """
     if isinstance(wanted, ModelFile):
         return model_from_config(FilePath(wanted.config))
-    return lookup.model(catalogue, wanted)
+    try:
+        return lookup.model(catalogue, wanted)
+    except InputError as error:
+        raise InputError(
+            error.message,
+            help=f"{error.help}; any other model is described by its file, model: {{config: config.json}}",
+        ) from None
 
 
 def _suited(

@@ -13,6 +13,10 @@ from clusterwright.errors import InputError, MissingFactError
 
 _T = TypeVar("_T")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
+#: Organisation before the name of a model on a hub, and the maker's name that Meta's oldest ones repeat.
+_PUBLISHER = re.compile(r"^[\w.-]+/(?:meta-)?", re.IGNORECASE)
+#: What a model was tuned for, and its first version or its month.
+_TUNED = re.compile(r"(?:-(?:instruct|chat|it|hf|base|thinking))*(?:-v0\.1|-\d{4})?$", re.IGNORECASE)
 _SUGGESTIONS = 3
 _LISTED = 12
 #: Shorter names of accelerators (T4, L4) are in the middle of other words too.
@@ -58,8 +62,32 @@ def instance(catalogue: Catalogue, name: str, *, cloud: str | None = None) -> In
 
 
 def model(catalogue: Catalogue, name: str) -> Model:
-    """Return the model that `name` means, for example `gpt3-175b` or `GPT-3-175B`; errors as `accelerator`."""
-    return _find("model", name, catalogue.models, catalogue.aliases)
+    """Return the model that `name` means, for example `gpt3-175b` or `meta-llama/Llama-3.3-70B-Instruct`.
+
+    Raises:
+        InputError: as `accelerator`.
+    """
+    shorter = _without_hub(name)
+    found = next((known for one in shorter if (known := _match(one, catalogue.models, catalogue.aliases))), None)
+    if found is None:
+        help_ = _suggestion(shorter[-1], catalogue.models, catalogue.aliases)
+        raise InputError(f"no model is called {name!r}", help=help_)
+    return catalogue.models[found]
+
+
+def _without_hub(name: str) -> list[str]:
+    """Return a model's name, without who publishes it on a hub, and without what it was tuned for or when.
+
+    Weights that follow instructions have the sizes of those that they were tuned from. Versions stay: Mistral 7B has a
+    sliding window in v0.1 alone.
+
+    >>> _without_hub("meta-llama/Llama-3.3-70B-Instruct")
+    ['meta-llama/Llama-3.3-70B-Instruct', 'Llama-3.3-70B-Instruct', 'Llama-3.3-70B']
+    >>> _without_hub("Qwen/Qwen3-30B-A3B-Thinking-2507")[-1], _without_hub("llama-3-70b")
+    ('Qwen3-30B-A3B', ['llama-3-70b'])
+    """
+    published = _PUBLISHER.sub("", name)
+    return list(dict.fromkeys((name, published, _TUNED.sub("", published))))
 
 
 def switch(catalogue: Catalogue, name: str) -> Switch:

@@ -107,7 +107,9 @@ class Finetune(Section):
     """Fine-tuning of a given model."""
 
     kind: Literal["finetune"] = Field(description="finetune: adapting a trained model")
-    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
+    model: ModelReference = Field(
+        description="a model of the catalogue or its Hugging Face name, or config: and the path of its config.json"
+    )
     method: Literal["full", "lora", "qlora", "dora", "adapter", "prompt"] = Field(
         "lora", description="which weights are trained: all, or few beside frozen ones (qlora: frozen in 4 or 8 bits)"
     )

@@ -189,7 +189,9 @@ class Serve(Section):
     task: Literal["generate", "embed", "rerank"] = Field(
         "generate", description="generate: tokens of an answer; embed, rerank: one pass over the input answers"
     )
-    model: ModelReference = Field(description="a model of the catalogue, or config: and the path of its config.json")
+    model: ModelReference = Field(
+        description="a model of the catalogue or its Hugging Face name, or config: and the path of its config.json"
+    )
     precision: _WeightFormat = Field(
         "bf16", description="of the weights; int4: AWQ or GPTQ; nvfp4, mxfp4: four bits with scales of small blocks"
     )
