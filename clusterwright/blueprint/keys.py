@@ -86,6 +86,7 @@ def what_is_meant(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML ho
     )
     if others:
         here = [place for place in others if place[:-1] == path[:-1]]
+        here = [place for place in here if _takes(place, written, path)] or here
         return f"it is called {_either([str(place[-1]) for place in here] or [dotted(place) for place in others])} here"
     places, of_kinds = _places_of(name, kind)
     if path in of_kinds:

@@ -209,7 +209,9 @@ def checked(
         blueprint = Blueprint.model_validate(document.value, context=context)
     except ValidationError as error:
         errors = meant(dict(item) for item in error.errors(include_url=False))
-        as_written = (_placed(problem, document) for problem in _of_hardware(document.value))
+        meant_otherwise = {item["loc"][:-1] for item in errors if item["type"] == "extra_forbidden"}
+        of_hardware = (one for one in _of_hardware(document.value) if one.path not in meant_otherwise)
+        as_written = (_placed(problem, document) for problem in of_hardware)
         problems += _once((*(_problem(item, document) for item in errors), *as_written))
         problems += tuple(_placed(problem, document) for problem in _of_cluster(document.value))
     if problems:

@@ -214,7 +214,13 @@ def test_a_target_without_hardware_is_said_beside_what_else_is_wrong(tmp_path: P
     """A missing region and a number that is none hide no missing instance or system; nothing is said twice."""
     path = tmp_path / "small.yaml"
     text = (Path(__file__).parents[1] / "small.yaml").read_text(encoding="utf-8").partition("targets:")[0]
-    path.write_text(f"{text}targets:\n  azure: {{}}\n  aws: {{region: us-east-1}}\n  onprem: {{max_nodes: few}}\n")
+    sections = (
+        "azure: {}",
+        "aws: {region: us-east-1}",
+        "onprem: {max_nodes: few}",
+        "gcp: {gpu: H100, region: us-central1}",
+    )
+    path.write_text("\n  ".join((f"{text}targets:", *sections, "")))
     with pytest.raises(BlueprintError) as raised:
         load(path)
     said = [(problem.path[1:], problem.message) for problem in raised.value.problems]

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,9 @@ def test_another_name_is_listed_once() -> None:
         (("workload", "traffic"), "serve", {"users": 10}, "it belongs at the top level"),
         (("workload", "Seq-Len"), "finetune", 2048, "it is called sequence_length here"),
         (("workload", "ttft"), "serve", "1 s", "it is called goals.first_token here"),
+        (("targets", "aws", "gpus"), "train", 64, "it is called min_nodes or max_nodes here"),
+        (("targets", "aws", "gpus"), "train", "H100", "it is called instance here"),
+        (("targets", "onprem", "nodes"), "serve", 4, "it is called min_nodes or max_nodes here"),
         (("traffic", "qps"), "serve", 3, "it is called requests_per_s here"),
         (("workload", "train_tokens"), "train", "1e12", "it is called tokens here"),
         (("workload", "train_tokens"), "finetune", "1e9", "it is called workload.data.tokens here"),
@@ -69,10 +73,13 @@ def test_another_name_is_listed_once() -> None:
         ),
     ],
 )
-def test_what_an_unknown_key_is_meant_to_be(path: tuple[str, str], kind: str, value: object, said: str) -> None:
+def test_what_an_unknown_key_is_meant_to_be(path: tuple[str, ...], kind: str, value: object, said: str) -> None:
     """Another section, another name, another kind of work, or a misspelt key, in this order."""
-    written: dict[str, dict[str, object]] = {"workload": {"kind": kind}}
-    written.setdefault(path[0], {})[path[1]] = value
+    written: dict[str, Any] = {"workload": {"kind": kind}}
+    inside = written
+    for part in path[:-1]:
+        inside = inside.setdefault(part, {})
+    inside[path[-1]] = value
     assert what_is_meant(path, written) == said
 
 
