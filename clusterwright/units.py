@@ -31,6 +31,7 @@ class Kind:
         factors: every accepted unit with its factor to the base unit.
         example: a valid quantity, for messages.
         usual: units to list in a message; empty lists all.
+        sign: stands for the base unit in front of a number, which may then be a count: `$2M`.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Kind:
     factors: dict[str, float]
     example: str
     usual: tuple[str, ...] = ()
+    sign: str = ""
 
 
 def _prefixed(unit: str, prefixes: dict[str, float], scale: float = 1.0) -> dict[str, float]:
@@ -133,8 +135,11 @@ RACK_UNITS = Kind(name="rack height", base="U", factors={"U": 1.0, "RU": 1.0}, e
 MONEY = Kind(
     name="amount of money",
     base="USD",
-    factors={"USD": 1.0, "kUSD": 1e3, "MUSD": 1e6},
+    factors=_prefixed("USD", {"": 1.0, "k": 1e3, "M": 1e6, "k ": 1e3, "M ": 1e6})
+    | _prefixed("USD", {f"{word} ": _COUNTS[word] for word in ("thousand", "million", "billion")}),
     example="250000 USD",
+    usual=("USD", "kUSD", "MUSD"),
+    sign="$",
 )
 AIRFLOW = Kind(name="airflow", base="CFM", factors={"CFM": 1.0}, example="1105 CFM")
 
@@ -160,6 +165,8 @@ KINDS = (
 )
 
 _NUMBER = r"[+-]?(?:\d[\d,_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+#: Spaces around a quantity, as patterns have them.
+_AROUND = (r"^\s*", r"\s*$")
 _QUANTITY = re.compile(rf"^\s*({_NUMBER})\s*(\S.*?)?\s*$")
 
 
@@ -177,8 +184,12 @@ def parse(text: str | float, kind: Kind) -> float:
     Raises:
         UnitError: no number, an unknown unit, or a unit of another kind; the message names the accepted units.
     """
-    match = _QUANTITY.match(str(text))
-    if match is None:
+    given = str(text).strip()
+    signed = bool(kind.sign) and given.startswith(kind.sign)
+    match = _QUANTITY.match(given.removeprefix(kind.sign) if signed else given)
+    if signed and match is not None and (match[2] or "") in COUNT.factors:
+        return parse(given.removeprefix(kind.sign), COUNT)
+    if signed or match is None:
         raise UnitError(f"{text!r} is not {named(kind)}", help=f"write a number and a unit, for example {kind.example}")
     unit = match[2] or ""
     if unit not in kind.factors:
@@ -212,10 +223,16 @@ def _wrong_unit(text: str, unit: str, kind: Kind) -> str:
 def pattern(kind: Kind) -> str:
     """Return a regular expression (ECMA 262, the dialect of JSON Schema) that accepts what `parse` accepts."""
     units = "|".join(
-        re.escape(name).replace(r"\/", "/") for name in sorted(kind.factors, key=len, reverse=True) if name
+        re.escape(name).replace(r"\/", "/").replace(r"\ ", " ")
+        for name in sorted(kind.factors, key=len, reverse=True)
+        if name
     )
     tail = rf"\s*({units})" + ("?" if "" in kind.factors else "")
-    return rf"^\s*{_NUMBER}{tail}\s*$"
+    found = rf"{_NUMBER}{tail}"
+    if kind.sign:
+        amount = pattern(COUNT).removeprefix(_AROUND[0]).removesuffix(_AROUND[1])
+        found = rf"(?:{found}|{re.escape(kind.sign)}\s*{amount})"
+    return f"{_AROUND[0]}{found}{_AROUND[1]}"
 
 
 def text(value: float | None, kind: Kind, *, digits: int = 3) -> str:

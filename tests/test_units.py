@@ -31,6 +31,10 @@ from clusterwright.errors import UnitError
         ("989.4 TFLOP/s", units.FLOP_RATE, 989.4e12),
         ("80 %", units.FRACTION, 0.8),
         ("1,000", units.COUNT, 1000.0),
+        ("$2M", units.MONEY, 2e6),
+        ("$2,500,000", units.MONEY, 2.5e6),
+        ("1.5 million USD", units.MONEY, 1.5e6),
+        ("250k USD", units.MONEY, 250e3),
         (300e9, units.COUNT, 3e11),
     ],
 )
@@ -48,6 +52,9 @@ def test_quantities_are_read_into_si(text: str | float, kind: units.Kind, value:
         ("soon", units.DURATION, "is not a duration"),
         ("", units.COUNT, "is not a count"),
         ("400 gb/s", units.BANDWIDTH, "did you mean"),
+        ("$x", units.MONEY, "is not an amount of money"),
+        ("$2 USD", units.MONEY, "is not an amount of money"),
+        ("2000000", units.MONEY, "needs one of USD, kUSD, MUSD"),
         ("1e3e3", units.COUNT, "not a unit of count"),
     ],
 )
