@@ -62,7 +62,11 @@ def what_stands_here(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML
     named = tuple(part for part in path if not isinstance(part, int))
     inside = {name for found in section((*named, ""), written) for name in found.model_fields} if named else set()
     if inside:
-        return f"known here: {', '.join(sorted(inside))}"
+        found = written
+        for part in path:
+            found = _inside(found, part)
+        listed = isinstance(found, list) and bool(found) and all(name in inside for name in found)
+        return f"known here: {', '.join(sorted(inside))}{'; each is a key with a section of its own' * listed}"
     return description(named, written) or LOOK_IT_UP
 
 

@@ -71,6 +71,15 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
+#: Kinds of work by what people call them.
+_WORDS_FOR_KINDS = {kind: kind for kind in _WORKLOAD_KINDS} | {
+    "training": "train",
+    "pretraining": "train",
+    "fine-tuning": "finetune",
+    "sft": "finetune",
+    "serving": "serve",
+    "inference": "serve",
+}
 #: Errors of our own types, whose message is as it is.
 _OWN_WORDS = ("quantity", "day", "multiple", "reservation", "choice", "targets", "twice", "identifier", "value_error")
 _OF_USERS = {
@@ -288,9 +297,7 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
     elif kind in ("union_tag_invalid", "union_tag_not_found"):
         path = (*path, "kind")
         message = f"the workload's kind must be one of {', '.join(_WORKLOAD_KINDS)}"
-        advice = (
-            "add kind: train" if kind == "union_tag_not_found" else f"did you mean one of {', '.join(_WORKLOAD_KINDS)}?"
-        )
+        advice = _kind_meant(error["input"])
     else:
         message = _wording(error, path, document)
         advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
@@ -299,6 +306,19 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         path=path, message=message, help=advice or what_stands_here(path, document.value), position=of_key
     )
     return _placed(replace(problem, id=context.get("id") or rule_of_form(path, kind)), document)
+
+
+def _kind_meant(workload: Any) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return what to write for a kind that is missing or none: the nearest word, also of a key `type`."""
+    found = workload if isinstance(workload, dict) else {}
+    written = str(found.get("kind", found.get("type", ""))).casefold()
+    close = get_close_matches(written, _WORDS_FOR_KINDS, n=1)
+    if "kind" not in found:
+        called = "type is called kind here: " if "type" in found else ""
+        return f"{called}add kind: {_WORDS_FOR_KINDS[close[0]] if close else 'train'}"
+    if close:
+        return f"did you mean {_WORDS_FOR_KINDS[close[0]]!r}?"
+    return f"did you mean one of {', '.join(_WORKLOAD_KINDS)}?"
 
 
 def rule_of_form(path: KeyPath, kind: str) -> str | None:

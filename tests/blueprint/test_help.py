@@ -113,7 +113,10 @@ def test_every_problem_says_what_to_do(tmp_path: Path, *, example: int, place: i
         ("{rack_power: 42 kW}", "3", "known here: "),
         ("algorithms: [ring]", "algorithms: [{}]", "algorithms: ways that collectives may go"),
         ("capacity: spot", "capacity: Spot", "did you mean 'spot'?"),
-        ("kind: train", "kind: traning", "did you mean one of train, finetune, serve?"),
+        ("kind: train", "kind: traning", "did you mean 'train'?"),
+        ("kind: train", "kind: inference", "did you mean 'serve'?"),
+        ("kind: train", "kind: 3", "did you mean one of train, finetune, serve?"),
+        ("kind: train", "type: training", "type is called kind here: add kind: train"),
     ],
 )
 def test_help_of_what_the_schema_alone_refuses(tmp_path: Path, old: str, new: str, help_: str) -> None:
