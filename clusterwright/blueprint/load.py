@@ -71,6 +71,8 @@ def meant(errors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _WORKLOAD_KINDS = ("train", "finetune", "serve")
+#: Letters of a kind that are looked at.
+_LONGEST_KIND = 40
 #: Kinds of work by what people call them.
 _WORDS_FOR_KINDS = {kind: kind for kind in _WORKLOAD_KINDS} | {
     "training": "train",
@@ -311,7 +313,7 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
 def _kind_meant(workload: Any) -> str:  # noqa: ANN401 - YAML holds anything
     """Return what to write for a kind that is missing or none: the nearest word, also of a key `type`."""
     found = workload if isinstance(workload, dict) else {}
-    written = str(found.get("kind", found.get("type", ""))).casefold()
+    written = str(found.get("kind", found.get("type", "")))[:_LONGEST_KIND].casefold()
     close = get_close_matches(written, _WORDS_FOR_KINDS, n=1)
     if "kind" not in found:
         called = "type is called kind here: " if "type" in found else ""
