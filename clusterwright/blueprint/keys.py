@@ -65,7 +65,9 @@ def what_stands_here(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML
         found = written
         for part in path:
             found = _inside(found, part)
-        listed = isinstance(found, list) and bool(found) and all(name in inside for name in found)
+        listed = (
+            isinstance(found, list) and bool(found) and all(isinstance(one, str) and one in inside for one in found)
+        )
         return f"known here: {', '.join(sorted(inside))}{'; each is a key with a section of its own' * listed}"
     return description(named, written) or LOOK_IT_UP
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from clusterwright import assets
+from clusterwright.blueprint.keys import what_stands_here
 from clusterwright.blueprint.load import load
 from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.blueprint.resolve import Resolved, resolve
@@ -111,6 +112,7 @@ def test_every_problem_says_what_to_do(tmp_path: Path, *, example: int, place: i
         ("max_nodes: 8", "max_nodes: 0", "max_nodes: "),
         ("max_nodes: 8", "max_nodes: many", "max_nodes: "),
         ("{rack_power: 42 kW}", "3", "known here: "),
+        ("{rack_power: 42 kW}", "[{}, [], 3]", "known here: "),
         ("algorithms: [ring]", "algorithms: [{}]", "algorithms: ways that collectives may go"),
         ("capacity: spot", "capacity: Spot", "did you mean 'spot'?"),
         ("kind: train", "kind: traning", "did you mean 'train'?"),
@@ -127,3 +129,10 @@ def test_help_of_what_the_schema_alone_refuses(tmp_path: Path, old: str, new: st
     with pytest.raises(BlueprintError) as caught:
         load(path)
     assert any(problem.help.startswith(help_) for problem in caught.value.problems), caught.value.render()
+
+
+@pytest.mark.parametrize(("written", "more"), [(["aws", "gcp"], True), ([{"aws": {}}], False), ([["aws"]], False)])
+def test_a_list_of_keys_is_told_of_sections(written: list[object], more: bool) -> None:
+    """Targets in a list of names are keys, each with a section; what else is in the list is no name."""
+    said = what_stands_here(("targets",), {"targets": written})
+    assert said == f"known here: api, aws, azure, gcp, onprem{'; each is a key with a section of its own' * more}"
