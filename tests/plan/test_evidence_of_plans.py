@@ -63,6 +63,14 @@ def test_a_framework_that_nobody_measured_is_said() -> None:
     assert _spread(plan) > _spread(shipped(*_AWS))
 
 
+def test_measured_software_is_known_in_other_capitals() -> None:
+    """Its makers write TorchTitan, its measurements torchtitan: no EVD002, and the same days and band."""
+    ours, theirs = shipped(*_AWS, "workload.framework=torchtitan"), shipped(*_AWS, "workload.framework=TorchTitan")
+    assert "EVD002" not in {finding.id for finding in theirs.warnings}
+    assert theirs.options[0].performance.calendar_days == ours.options[0].performance.calendar_days
+    assert _spread(theirs) == _spread(ours)
+
+
 def test_software_that_runs_operation_by_operation_has_a_wider_band() -> None:
     """An eager engine varies with the model, as the left out sources show."""
     assert _spread(shipped(*_AWS, "workload.framework=nanotron")) > _spread(shipped(*_AWS, "workload.framework=NeMo"))

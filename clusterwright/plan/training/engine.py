@@ -41,7 +41,7 @@ from clusterwright.sizing.hardware.bands import (
 )
 from clusterwright.sizing.hardware.calibration import Calibration
 from clusterwright.sizing.hardware.software import parts_of_job
-from clusterwright.sizing.hardware.training_software import software_parts
+from clusterwright.sizing.hardware.training_software import as_measured, software_parts
 from clusterwright.sizing.records.job import TrainingJob, TrainingPoint
 from clusterwright.sizing.records.loading import Loading
 from clusterwright.sizing.records.point import SizedPoint
@@ -260,7 +260,7 @@ class TrainingEngine(EndingRun):
             global_batch_sequences=train.global_batch,
             precision=train.precision,
             optimizer=train.optimizer,
-            framework=train.framework,
+            framework=as_measured(train.framework),
             architecture=model,
             # Its name alone: the same blueprint gives the same plan wherever it lies.
             model_file=PurePath(train.model.config).name if isinstance(train.model, ModelFile) else "",

@@ -11,6 +11,7 @@ from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.training.loading import loading_of
 from clusterwright.plan.training.reliability import reliability_of
 from clusterwright.sizing.hardware.calibration import Calibration
+from clusterwright.sizing.hardware.training_software import as_measured
 from clusterwright.sizing.records.job import Front, TrainingJob, TrainingPoint
 from clusterwright.sizing.records.offload import Offload
 from clusterwright.sizing.training.parallel_sizes import node_limit
@@ -27,7 +28,7 @@ def training_job(blueprint: Blueprint, resolved: Resolved) -> TrainingJob:
         sequence_length=workload.sequence_length,
         global_batch_sequences=workload.global_batch,
         precision=workload.precision,
-        framework=workload.framework,
+        framework=as_measured(workload.framework),
         finish_within_s=blueprint.goals.finish_within,
         confidence=blueprint.goals.confidence,
         memory_confidence=blueprint.goals.memory_confidence,

@@ -91,6 +91,17 @@ def named(release: str) -> str:
     return " ".join(_RELEASE.sub(" ", own).split()) or release
 
 
+def as_measured(release: str) -> str:
+    """Return a release with its software's name as measurements spell it, whose capitals and dashes people vary.
+
+    >>> as_measured("TorchTitan 0.2"), as_measured("megatron lm"), as_measured("my-engine 3"), as_measured("")
+    ('torchtitan 0.2', 'Megatron-LM', 'my-engine 3', '')
+    """
+    name = named(release)
+    known = release in _kin() or name in _kin()
+    return release if known else release.replace(name, _spelled().get(_letters(name), name), 1)
+
+
 def kin_of(release: str) -> Kin:
     """Return the family and lineage of a release; of one that no table names, its own name and no lineage."""
     kin, name = _kin(), named(release)
@@ -162,6 +173,16 @@ def _kin() -> Mapping[str, Kin]:
             return {row["name"]: Kin(family=row["family"], lineage=row["lineage"]) for row in csv.DictReader(file)}
     except (OSError, KeyError) as error:
         raise ClusterwrightError(f"cannot read {path.name}: {error}", help="install Clusterwright again") from error
+
+
+@cache
+def _spelled() -> Mapping[str, str]:
+    """Return the names of the table by their letters and digits; of names alike in these, the first."""
+    return {_letters(name): name for name in reversed(list(_kin()))}
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 @cache
