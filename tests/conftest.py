@@ -95,7 +95,7 @@ def decided_plans(tmp_path_factory: pytest.TempPathFactory) -> DecidedPlans:
 
 @pytest.fixture(autouse=True)
 def _decided_anew_where_replaced(monkeypatch: pytest.MonkeyPatch, decided_plans: DecidedPlans) -> Iterator[None]:
-    """Decide anew what a test asks for that replaces parts of the program."""
+    """Bypass the shared plans in a test with replaced parts of the program."""
     decided_plans.replacing = monkeypatch
     yield
     decided_plans.replacing = None

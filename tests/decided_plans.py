@@ -27,7 +27,7 @@ class DecidedPlans:
 
     Attributes:
         folder: where they are; without one a worker knows its own.
-        replacing: what the test that runs may have replaced; then plans are decided anew.
+        replacing: monkeypatch of the running test; shared plans are bypassed once it replaced anything.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class DecidedPlans:
     def decide(self, blueprint: Blueprint, resolved: Resolved, facts: Facts, **more: Any) -> Plan:  # noqa: ANN401 - handed on
         """Return what `decide` returns, from memory where nothing but the arguments decides it.
 
-        What rests on a price store, a calibration or parts of a user's own, or on a test's engine, is decided anew.
+        Shared plans are bypassed for a user's own prices, calibration or parts, and for a test's engine.
         """
         if more.get("engine") is not None or self._is_changed(facts):
             return _decide(blueprint, resolved, facts, **more)

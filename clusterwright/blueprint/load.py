@@ -238,7 +238,7 @@ def _once(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _of_hardware(value: dict[str, Any]) -> Iterable[Problem]:
-    """Yield targets that name their hardware twice or not at all, where a key beside it may be wrong too."""
+    """Yield a problem for each target that names its hardware twice or not at all, whatever else is wrong in it."""
     targets = value.get("targets")
     for name, section in targets.items() if isinstance(targets, dict) else ():
         kind = TARGET_SECTIONS.get(name)

@@ -15,8 +15,8 @@ _T = TypeVar("_T")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 #: Organisation before the name of a model on a hub, and the maker's name that Meta's oldest ones repeat.
 _PUBLISHER = re.compile(r"^[\w.-]+/(?:meta-)?", re.IGNORECASE)
-#: What a model was tuned for, and its first version or its month.
-_TUNED = re.compile(r"(?:-(?:instruct|chat|it|hf|base|thinking))*(?:-v0\.1|-\d{4})?$", re.IGNORECASE)
+#: Suffixes of tuned weights, of the format of Transformers, and of a first version.
+_TUNED = re.compile(r"(?:-(?:instruct|chat|it|hf|base))*(?:-v0\.1)?$", re.IGNORECASE)
 _SUGGESTIONS = 3
 _LISTED = 12
 #: Shorter names of accelerators (T4, L4) are in the middle of other words too.
@@ -76,15 +76,15 @@ def model(catalogue: Catalogue, name: str) -> Model:
 
 
 def _without_hub(name: str) -> list[str]:
-    """Return a model's name, without who publishes it on a hub, and without what it was tuned for or when.
+    """Return a model's name, the name without its organisation on a hub, and that without suffixes of tuning.
 
-    Weights that follow instructions have the sizes of those that they were tuned from. Versions stay: Mistral 7B has a
-    sliding window in v0.1 alone.
+    Tuned weights have the layers and widths of their base; their longest context may differ, and the catalogue's holds.
+    Versions and dates stay: Mistral 7B has a sliding window in v0.1 alone, Qwen3 a longer context in its 2507 releases.
 
     >>> _without_hub("meta-llama/Llama-3.3-70B-Instruct")
     ['meta-llama/Llama-3.3-70B-Instruct', 'Llama-3.3-70B-Instruct', 'Llama-3.3-70B']
-    >>> _without_hub("Qwen/Qwen3-30B-A3B-Thinking-2507")[-1], _without_hub("llama-3-70b")
-    ('Qwen3-30B-A3B', ['llama-3-70b'])
+    >>> _without_hub("Qwen/Qwen3-30B-A3B-Instruct-2507")[-1], _without_hub("llama-3-70b")
+    ('Qwen3-30B-A3B-Instruct-2507', ['llama-3-70b'])
     """
     published = _PUBLISHER.sub("", name)
     return list(dict.fromkeys((name, published, _TUNED.sub("", published))))

@@ -95,11 +95,14 @@ def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
 
 def test_an_accelerator_that_several_targets_have_is_said_once() -> None:
     """MI300X on Azure and on premises: one sentence names both."""
+    azure = {"instance": "Standard_ND96isr_MI300X_v5", "min_nodes": 64, "max_nodes": 64}
+    onprem = {"system": "mi300x-8gpu", "min_nodes": 64, "max_nodes": 64}
     plan = shipped(
-        "targets.aws=null", "targets.gcp=null", "targets.onprem.system=mi300x-8gpu",
-        "targets.onprem.min_nodes=64", "targets.onprem.max_nodes=64",
-        "targets.azure.instance=Standard_ND96isr_MI300X_v5", "targets.azure.min_nodes=64", "targets.azure.max_nodes=64",
-    )  # fmt: skip
+        "targets.aws=null",
+        "targets.gcp=null",
+        *(f"targets.azure.{key}={value}" for key, value in azure.items()),
+        *(f"targets.onprem.{key}={value}" for key, value in onprem.items()),
+    )
     (warning,) = [finding for finding in plan.warnings if finding.id == "EVD001"]
     assert warning.message.startswith("azure, onprem: No AMD run")
     assert warning.path == ("targets",)
