@@ -116,12 +116,16 @@ def onprem_files(plan: Plan, option: Option, catalogue: Catalogue, *, pdf: bool 
     return files | {printing.FILE: File(content=printed)}
 
 
+#: Tables that the files of machines and switches are made from; a site without a border has no uplinks.
+_PROVISIONED_FROM = ("dhcp-hosts.csv", "ip-networks.csv", "ip-plan.csv", "cables.csv", "uplinks.csv")
+
+
 def _provisioning_files(plan: Plan, option: Option, catalogue: Catalogue, files: dict[str, File]) -> dict[str, File]:
     from clusterwright.outputs.onprem.provisioning.documents import provisioning_documents  # noqa: PLC0415
 
     assert option.design.facility is not None  # noqa: S101 - on premises
     inventory, software = option.design.facility.inventory, plan.software_of(option.target)
-    tables = {name: files[name].content.decode() for name in ("dhcp-hosts.csv", "ip-networks.csv", "cables.csv")}
+    tables = {name: files[name].content.decode() for name in _PROVISIONED_FROM if name in files}
     return provisioning_documents(
         replace(inventory, host_prefix=plan.cluster.host_prefix),
         tables,

@@ -50,12 +50,15 @@ def rules(folder: Path) -> list[str | None]:
 def test_every_machine_is_installed(written: Path) -> None:
     """36 machines with two addresses each; Warewulf has the same, MACs are to come."""
     rows = (written / "provisioning" / "machines.csv").read_text().splitlines()
-    assert rows[0] == "machine,role,mac_address,address,bmc_address"
+    assert rows[0] == "machine,role,mac_address,address,bmc_address,second_mac_address"
     assert rows[1].startswith("node001,compute,,10.64.2.16,10.64.0.")
     document = YAML(typ="safe").load((written / "provisioning" / "warewulf" / "nodes.conf").read_text())
     assert list(document["nodes"]) == [row.split(",")[0] for row in rows[1:]]
     assert document["nodes"]["node001"]["profiles"] == ["default", "compute"]
-    assert "iommu=pt" in document["nodeprofiles"]["compute"]["kernel"]["args"]
+    compute = document["nodeprofiles"]["compute"]
+    assert "iommu=pt" in compute["kernel"]["args"]
+    assert compute["network devices"]["default"]["tags"]["mode"] == "802.3ad"
+    assert [compute["network devices"][port]["tags"] for port in ("port1", "port2")] == [{"master": "bond0"}] * 2
 
 
 def test_switches_route_over_every_trunk(written: Path) -> None:
@@ -148,3 +151,132 @@ def test_maas_is_asked_for_no_machine_without_a_mac(written: Path, tmp_path: Pat
     created = [line for line in calls.read_text().splitlines() if "machines create" in line]
     assert len(created) == 1
     assert "hostname=node002 architecture=amd64/generic mac_addresses=aa:bb:cc:dd:ee:02" in created[0]
+
+
+def commands(folder: Path, switch: str) -> list[str]:
+    """Return the commands of a switch."""
+    return (folder / "provisioning" / "switches" / "nvue" / f"{switch}.txt").read_text().splitlines()
+
+
+def test_a_machine_has_one_segment_on_both_leaves(written: Path) -> None:
+    """The two leaves give each machine one number; two that are joined directly stay up without any uplink."""
+    numbers = [
+        {line for line in commands(written, leaf) if " description " in line or "segment local-id" in line}
+        for leaf in ("eth-leaf-01a", "eth-leaf-01b")
+    ]
+    assert numbers[0] == numbers[1]
+    assert len({line.split()[-1] for line in numbers[0] if "local-id" in line}) == len(numbers[0]) // 2 > 32
+    assert not any("multihoming uplink" in line for line in commands(written, "eth-leaf-01a"))
+    assert "nv set interface vlan101 ip vrr address 10.64.2.1/25" in commands(written, "eth-leaf-01b")
+
+
+def test_leaves_below_others_are_left_without_uplinks() -> None:
+    """With switches above, a leaf that loses every trunk takes its machines' ports down, and no leaf is a peer's."""
+    wanted = ["targets.onprem.system=dgx-h100", "targets.onprem.min_nodes=128", "targets.onprem.max_nodes=128"]
+    plan = plan_of(GPT3, wanted, "onprem")
+    files = onprem_files(plan, plan.options[0], load())
+    leaf = files["provisioning/switches/nvue/eth-leaf-01a.txt"].content.decode()
+    trunks = {row.split(",")[6] for row in files["cables.csv"].content.decode().splitlines() if ",eth-leaf-01a," in row}
+    assert trunks
+    assert "evpn multihoming uplink on" in leaf
+    routing = files["provisioning/switches/frr/eth-leaf-01a.conf"].content.decode()
+    assert routing.count(" evpn mh uplink") == routing.count(" interface peer-group fabric") > 0
+    above = files["provisioning/switches/nvue/eth-agg-01a.txt"].content.decode()
+    assert "vxlan" not in above
+    assert "address-family l2vpn-evpn enable on" in above
+
+
+_LEAF, _BORDER, _MANAGEMENT = "nvue/eth-leaf-01a.txt", "nvue/border-01.txt", "nvue/oob-01.txt"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (_LEAF, "bond3 bond member swp3\n", "bond3 bond member swp4\n"),
+        (_LEAF, "bond3 bridge domain br_default access 101", "bond3 bridge domain br_default access 100"),
+        (_LEAF, "bond3 evpn multihoming segment local-id 3\n", "bond3 evpn multihoming segment local-id 4\n"),
+        (_LEAF, "segment mac-address 02:00:5e:00:00:01", "segment mac-address 02:00:5e:00:00:02"),
+        (_LEAF, " bond mode lacp", " bond mode static"),
+        (_LEAF, " bond lacp-bypass on", " bond lacp-bypass off"),
+        (_LEAF, " stp bpdu-guard on", " stp bpdu-guard off"),
+        (_LEAF, "vlan101 ip vrr address 10.64.2.1/25", "vlan101 ip vrr address 10.64.2.11/25"),
+        (_LEAF, "vlan101 ip vrr mac-address 00:00:5e:00:01:01", "vlan101 ip vrr mac-address 00:00:5e:00:01:02"),
+        (_LEAF, "vlan101 ip address 10.64.2.2/25", "vlan101 ip address 10.64.2.20/25"),
+        (_LEAF, "vlan 101 vni 101", "vlan 101 vni 100"),
+        (_LEAF, "vlan101 acl hosts inbound\n", "vlan101 acl hosts outbound\n"),
+        (_LEAF, "acl hosts rule 10 match ip source-ip 10.64.2.", "acl hosts rule 10 match ip source-ip 10.64.3."),
+        (_LEAF, "acl management rule 50 action deny", "acl management rule 50 action permit"),
+        (_LEAF, "dhcp-relay default server 10.64.2.", "dhcp-relay default server 10.64.3."),
+        (_LEAF, "dhcp-relay default interface vlan100\n", "dhcp-relay default interface vlan102\n"),
+        (_LEAF, "nve vxlan source address 100.65.0.1", "nve vxlan source address 100.65.0.2"),
+        (_LEAF, "autonomous-system 4200100001", "autonomous-system 4200100002"),
+        (_LEAF, "swp49-52 link mtu 9216", "swp49-52 link mtu 1500"),
+        (_LEAF, "rule 20 match 10.64.2.0/25", "rule 20 match 10.64.0.0/23"),
+        (_LEAF, "neighbor swp49 peer-group fabric\n", "neighbor swp49 peer-group fabrics\n"),
+        (_LEAF, "peer-group fabric address-family l2vpn-evpn enable on", "peer-group fabric bfd enable off"),
+        (_BORDER, "static 0.0.0.0/0 via 10.64.2.129", "static 0.0.0.0/0 via 10.64.2.130"),
+        (_BORDER, "vlan102 ip address 10.64.2.130/28", "vlan102 ip address 10.64.2.131/28"),
+        (_BORDER, "redistribute static enable on", "redistribute static enable off"),
+        (_BORDER, "acl users rule 30 action deny", "acl users rule 30 action permit"),
+        (_BORDER, "bond1 bond member swp63-64", "bond1 bond member swp62-63"),
+        (_MANAGEMENT, "br_default access 100\n", "br_default access 101\n"),
+        (_MANAGEMENT, "bond1 bond member swp49-50", "bond1 bond member swp49"),
+        (_MANAGEMENT, "static 0.0.0.0/0 via 10.64.0.1\n", "static 0.0.0.0/0 via 10.64.2.1\n"),
+        ("frr/eth-leaf-01a.conf", " evpn mh es-id 3\n", " evpn mh es-id 103\n"),
+        ("frr/border-01.conf", "ip route 0.0.0.0/0 10.64.2.129", "ip route 0.0.0.0/0 10.64.2.139"),
+        ("../warewulf/nodes.conf", "mode: 802.3ad", "mode: balance-rr"),
+        ("../warewulf/nodes.conf", "master: bond0", "master: bond1"),
+        ("../maas/bond.sh", "bond_mode=802.3ad", "bond_mode=active-backup"),
+        ("../maas/bond.sh", "cidr 10.64.2.0/25", "cidr 10.64.0.0/23"),
+    ],
+)
+def test_a_fault_of_an_inband_switch_is_found(written: Path, tmp_path: Path, file: str, old: str, new: str) -> None:
+    """Bonds, gateways, filters, routes and relays that differ are found, by what each of them does."""
+    folder = tmp_path / "site"
+    shutil.copytree(written, folder)
+    path = folder / "provisioning" / "switches" / file
+    said = path.read_text()
+    assert old in said
+    path.write_text(said.replace(old, new, 1))
+    assert "PRV010" in rules(folder)
+
+
+def test_maas_bonds_both_ports_of_a_machine_once(written: Path, tmp_path: Path) -> None:
+    """A commissioned machine gets its bond with its address; one that has it, or is not ready, stays."""
+    calls, programs = tmp_path / "calls", tmp_path / "bin"
+    programs.mkdir()
+    (programs / "maas").write_text(f"""#!/bin/bash
+echo "$*" >>{calls}
+case "$2 $3" in
+"subnets read") echo '[{{"id": 7, "cidr": "10.64.2.0/25"}}]' ;;
+"machines read")
+    [ "$4" = hostname=node003 ] && state=New || state=Ready
+    echo "[{{\\"system_id\\": \\"${{4#hostname=}}\\", \\"status_name\\": \\"$state\\"}}]" ;;
+"interfaces read")
+    [ "$4" != node002 ] || bond=', {{"id": 9, "name": "bond0"}}'
+    echo "[{{\\"id\\": 1, \\"name\\": \\"a\\", \\"mac_address\\": \\"aa:bb:cc:dd:ee:01\\"}},
+        {{\\"id\\": 2, \\"name\\": \\"b\\", \\"mac_address\\": \\"aa:bb:cc:dd:ee:02\\"}}${{bond:-}}]" ;;
+"interfaces create-bond") echo '{{"id": 5, "name": "bond0"}}' ;;
+esac
+""")
+    (programs / "maas").chmod(0o755)
+    table = tmp_path / "machines.csv"
+    row = "{},compute,AA:bb:cc:dd:ee:01,10.64.2.16,10.64.0.16,aa:bb:cc:dd:ee:02\n"
+    header = "machine,role,mac_address,address,bmc_address,second_mac_address\n"
+    single = "node004,compute,aa:bb:cc:dd:ee:03,10.64.2.19,10.64.0.19,\n"
+    table.write_text(header + "".join(row.format(name) for name in ("node001", "node002", "node003")) + single)
+    done = subprocess.run(
+        ["bash", str(written / "provisioning" / "maas" / "bond.sh"), "site", str(table)],
+        capture_output=True,
+        text=True,
+        env={"PATH": f"{programs}:/usr/bin:/bin"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    made = [line for line in calls.read_text().splitlines() if "create-bond" in line or "link-subnet" in line]
+    assert len(made) == 2
+    assert made[0].startswith("site interfaces create-bond node001 name=bond0 parents=1 parents=2 bond_mode=802.3ad ")
+    assert made[1] == (
+        "site interface link-subnet node001 5 mode=STATIC subnet=7 ip_address=10.64.2.16 default_gateway=true"
+    )
+    assert "node003 is not ready" in done.stderr

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from clusterwright.errors import Finding, RuleError
 from clusterwright.facility.cabling.cables import Cable
+from clusterwright.facility.cabling.ethernet_links import border_switch
 from clusterwright.facility.cabling.links import compute_names, storage_names
 from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.facility.inventory import Inventory
@@ -22,6 +23,8 @@ DEVICES_PER_HOST, SERVERS = 3, 48
 OUT_OF_BAND, IN_BAND, BORDER = "out-of-band", "in-band", "border"
 #: Addresses of the network between the border and the users' network: both sides' routers and their shared addresses.
 _BORDER_ADDRESSES = 16
+#: Offset of the address that is proposed for the users' firewall.
+FIREWALL = 1
 _SIDES = "ab"
 #: Ids of the VLANs, over the first: of a leaf's own network, which is routed there, the id is the same everywhere.
 _VLANS = {OUT_OF_BAND: 0, IN_BAND: 1, BORDER: 2, "storage-a": 3, "storage-b": 4, "storage": 5, "compute": 10}
@@ -123,7 +126,8 @@ def _sized(inventory: Inventory, managed: int) -> Iterator[tuple[str, str, bool,
     servers = max(SERVERS, int(inventory.management_servers * ROOM))
     yield IN_BAND, "hosts and servers: login, jobs, provisioning", True, RESERVED + hosts + servers, RESERVED
     if inventory.inband.border:
-        yield BORDER, "between the border switches and the users' network", False, _BORDER_ADDRESSES, 2
+        # The first address is proposed for the firewall.
+        yield BORDER, "between the border switches and the users' network", False, _BORDER_ADDRESSES, FIREWALL + 1
     if inventory.compute_network == ETHERNET:
         for leaf in _leaves(inventory, "storage"):
             yield f"storage {leaf}", f"ports on {leaf}", True, storage.radix + 3, 1
@@ -176,6 +180,16 @@ def addresses(inventory: Inventory, found: Sequence[Subnet], cables: Iterable[Ca
             made.setdefault((address.device, address.interface), address)
     for name in inventory.oob_names():
         made[name, "vlan"] = placed.shared(name, "vlan", OUT_OF_BAND, "", OUT_OF_BAND)
+    for number in range(inventory.inband.border):
+        name, subnet = border_switch(number), placed.by_name[BORDER]
+        made[name, "vlan"] = Address(
+            device=name,
+            interface="vlan",
+            network=BORDER,
+            port="",
+            subnet=subnet,
+            address=subnet.prefix[subnet.first + number],
+        )
     return tuple(made.values())
 
 

@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 from clusterwright.checks.prove.papers import CellError, Papers, Row, absent, examined, wrong
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
+from clusterwright.facility.cabling.ethernet_links import border_switch
 
 NETWORKS, PLAN, DHCP = "ip-networks.csv", "ip-plan.csv", "dhcp-hosts.csv"
 _BOND = "bond0"
@@ -175,7 +176,8 @@ def _ports(papers: Papers) -> Iterator[Finding]:
     listed = {(row["device"], row["interface"]): row for row in papers.rows(PLAN)}
     if len(listed) != len(papers.rows(PLAN)):
         yield absent("IPA004", PLAN, "the interfaces", len(papers.rows(PLAN)), len(listed), "an interface has one row")
-    switches = set(papers.documents.design.inventory.oob_names())
+    inventory = papers.documents.design.inventory
+    switches = {*inventory.oob_names(), *(border_switch(number) for number in range(inventory.inband.border))}
     for key, link in wanted.items():
         if key not in listed:
             yield absent("IPA004", PLAN, f"the address of {' '.join(key)}", None, "one", f"{link.place} joins it")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from clusterwright import assets
+from clusterwright.catalog.software.accelerators import alerts_of
 from clusterwright.checks.prove.papers import Papers, absent, read_rows
 from clusterwright.checks.prove.site import services
 from clusterwright.errors import Finding
@@ -15,7 +16,9 @@ _README = f"{_FOLDER}/README.md"
 _ALERTS, _FIGURES = f"{_FOLDER}/services/alerts.yml", f"{_FOLDER}/services/prometheus.yml"
 _READ = re.compile(r"\bread -r ([\w ]+); do")
 _EMPTY_MAC = re.compile(r"\$(\d+) == \"\"")
-_COMPARED = re.compile(r"^(.*\S)\s*(==|>=|<=|>|<)\s*(-?[\d.e+-]+)$")
+_COMPARED = re.compile(r"^(.*\S)\s*(==|!=|>=|<=|>|<)\s*(-?[\d.e+-]+)$")
+#: Metrics of an expression: names with an underscore, or `up`, that are neither functions nor labels.
+_METRIC = re.compile(r"\b(up|\w+_\w+)\b(?=\s*[\[{)><=!/+*-]|$)(?!\s*=\")")
 _JOB = re.compile(r'\bjob="([^"]*)"')
 _COUNTED = re.compile(r"^([\d,]+) machines? of ", re.MULTILINE)
 _MAC, _BMC = "mac_address", "bmc_address"
@@ -26,6 +29,7 @@ _BOUNDS: Mapping[str, tuple[str, float, float, str]] = {
     "node_timex_offset_seconds": (">", 0.001, 1.0, "it is in seconds, and runbook.md looks at tens of milliseconds"),
     "node_filesystem_avail_bytes": ("<", 0.01, 0.5, "it is the share that is free"),
     "up{": ("==", 0.0, 0.0, "it is 0 where a machine does not answer"),
+    "gpu_health": ("==", 0.0, 0.0, "it is 0 where a GPU is not well"),
     "_TEMP": (">", 60.0, 110.0, "it is in degrees"),
     "temperature": (">", 60.0, 110.0, "it is in degrees"),
 }
@@ -90,6 +94,20 @@ def alerts(papers: Papers) -> Iterator[Finding]:
                     expected = ", ".join(sorted(jobs))
                     yield absent("PRV008", _ALERTS, f"the job of {name}", job, expected, f"{_FIGURES} asks these")
             yield from _compared(name, said)
+            yield from _exported(papers, name, said)
+
+
+def _exported(papers: Papers, name: str, said: str) -> Iterator[Finding]:
+    """An alert about accelerators reads the metrics that their exporter has (`catalog/accelerator_alerts.csv`)."""
+    inventory = papers.documents.design.inventory
+    vendor = papers.catalogue.accelerators[papers.catalogue.systems[inventory.system].accelerator].vendor
+    known = {alert.name: alert.expression for alert in alerts_of(vendor, gpus=inventory.gpus // len(inventory.hosts()))}
+    if name not in known:
+        return
+    read, exported = set(_METRIC.findall(said)), set(_METRIC.findall(known[name]))
+    if read != exported:
+        what, expected = f"what {name} reads", ", ".join(sorted(exported))
+        yield absent("PRV008", _ALERTS, what, ", ".join(sorted(read)), expected, "the exporter calls it so")
 
 
 def _compared(name: str, said: str) -> Iterator[Finding]:

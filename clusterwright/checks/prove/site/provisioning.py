@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result, found, judged
-from clusterwright.checks.prove.site import bring_up, services, switches
+from clusterwright.checks.prove.site import bring_up, inband_switches, services, switches
 from clusterwright.errors import Finding
 
 FOLDER = "provisioning"
@@ -38,6 +38,7 @@ def prove_provisioning(papers: Papers) -> Result:
     routed = sorted((papers.documents.site / FOLDER / "switches" / "frr").glob("*.conf"))
     if routed:
         facts.append(f"{len(routed)} switches route: a neighbour on every trunk of cables.csv, a number for each leaf")
+        facts.append("in-band machines have one bond over their leaves, the gateways, and no way to management ports")
     rules = (
         _machines,
         _warewulf,
@@ -46,6 +47,7 @@ def prove_provisioning(papers: Papers) -> Result:
         switches.commands,
         switches.marks,
         switches.managers,
+        inband_switches.inband,
         services.names,
         services.figures,
         services.clocks,
@@ -113,7 +115,7 @@ def _given_macs(papers: Papers) -> dict[str, dict[str, str]]:
             given.setdefault(row["device"], {})[row.place] = row["mac_address"]
     document = services.yaml_of(papers, _NODES) or {}
     for name, node in (document.get("nodes") or {}).items():
-        mac = ((node.get("network devices") or {}).get("default") or {}).get("hwaddr")
+        mac = ((node.get("network devices") or {}).get("port1") or {}).get("hwaddr")
         if mac:
             given.setdefault(name, {})[_NODES] = str(mac)
     return given

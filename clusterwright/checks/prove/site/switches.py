@@ -1,19 +1,25 @@
-"""Settings of the fabric's switches against cables and addresses: routing, lossless RoCE, the subnet manager."""
+"""Settings of switches against cables and addresses: routing of all, lossless RoCE, the subnet manager."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from clusterwright.checks.prove.papers import Papers, absent
 from clusterwright.errors import Finding
+from clusterwright.facility.fabric.node_ports import ETHERNET
 
 _SWITCHES, _MANAGER = "provisioning/switches", "provisioning/opensm"
-_FRR, _NVUE, ROCE = f"{_SWITCHES}/frr", f"{_SWITCHES}/nvue", f"{_SWITCHES}/roce.md"
+FRR, NVUE, ROCE = f"{_SWITCHES}/frr", f"{_SWITCHES}/nvue", f"{_SWITCHES}/roce.md"
 _PARTITIONS = f"{_MANAGER}/partitions.conf"
 _JOB = "launch/train.sbatch"
-_TO_LEAVES = {"node-leaf", "server-leaf", "storage-leaf", "manager-leaf"}
+_TO_LEAVES = {"node-leaf", "server-leaf", "storage-leaf", "manager-leaf", "host-leaf", "oob-uplink"}
+_IN_BAND, _BORDER = "in-band", "border"
+_FABRICS = frozenset({"compute", "storage"})
+_ROUTED = _FABRICS | {_IN_BAND}
+#: Networks that in-band switches announce, by what their names begin with; switches between announce none.
+_ANNOUNCED = (("eth-leaf-", _IN_BAND), ("border-", _BORDER))
 _ASN = re.compile(r"^router bgp (\d+)$", re.MULTILINE)
 _ROUTER = re.compile(r"^ bgp router-id (\S+)$", re.MULTILINE)
 _HOST = re.compile(r"^hostname (\S+)$", re.MULTILINE)
@@ -37,33 +43,45 @@ _TREE = ("ftree", "updn", "dnup")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Ports:
-    """Ports of a switch as its system names them, by what hangs on them; the network is `compute` or `storage`."""
+    """Ports of a switch as its system names them, by what hangs on them; network: the row of its addresses."""
 
     network: str
+    prefix: str
     machines: set[str] = field(default_factory=set)
     trunks: set[str] = field(default_factory=set)
 
 
-def _wired(papers: Papers) -> dict[str, _Ports]:
-    """Return the ports of every switch of the compute fabric and the storage network, by `cables.csv`."""
+def _wired(papers: Papers, networks: Collection[str]) -> dict[str, _Ports]:
+    """Return the ports of every Ethernet switch of some networks, by `cables.csv`."""
     inventory = papers.documents.design.inventory
-    cages = {
-        "compute": inventory.fabric.ports_per_switch_cage,
-        "storage": inventory.storage_fabric.ports_per_switch_cage,
-    }
+    cages = {_IN_BAND: 1}
+    if inventory.compute_network == ETHERNET:
+        cages |= {
+            "compute": inventory.fabric.ports_per_switch_cage,
+            "storage": inventory.storage_fabric.ports_per_switch_cage,
+        }
     wired: dict[str, _Ports] = {}
     for row in papers.rows("cables.csv"):
         network = row["network"]
-        if network not in cages:
+        if network not in cages or network not in networks:
             continue
-        upper = wired.setdefault(row["to_device"], _Ports(network=network))
+        upper = wired.setdefault(row["to_device"], _ports_of(network, row["to_device"]))
         port = partial(_port, per_cage=cages[network])
         if row["tier"] in _TO_LEAVES:
             upper.machines.add(port(row["to_port"]))
             continue
         upper.trunks.add(port(row["to_port"]))
-        wired.setdefault(row["from_device"], _Ports(network=network)).trunks.add(port(row["from_port"]))
+        lower = wired.setdefault(row["from_device"], _ports_of(network, row["from_device"]))
+        lower.trunks.add(port(row["from_port"]))
     return wired
+
+
+def _ports_of(network: str, name: str) -> _Ports:
+    """Return a switch without ports, and the network that it announces: its own on a fabric, else that of its kind."""
+    if network != _IN_BAND:
+        return _Ports(network=network, prefix=f"{network} {name}")
+    announced = next((prefix for stem, prefix in _ANNOUNCED if name.startswith(stem)), "")
+    return _Ports(network=network, prefix=announced)
 
 
 def _port(name: str, per_cage: int) -> str:
@@ -72,25 +90,27 @@ def _port(name: str, per_cage: int) -> str:
     return f"swp{cage}s{int(lane) - 1}" if lane.isdigit() and per_cage > 1 else f"swp{cage}"
 
 
-def _text(papers: Papers, file: str) -> str:
+def written_text(papers: Papers, file: str) -> str:
+    """Return the text of a file of the site, empty where there is none."""
     return papers.text(file) if (papers.documents.site / file).is_file() else ""
 
 
-def _first(pattern: re.Pattern[str], text: str) -> str:
+def first_match(pattern: re.Pattern[str], text: str) -> str:
+    """Return the first group of a pattern's first match, empty without one."""
     match = pattern.search(text)
     return match[1] if match else ""
 
 
 def routers(papers: Papers) -> Iterator[Finding]:
     """Compare routing with the cables: a neighbour on every trunk, and numbers that leaves do not share (`PRV004`)."""
-    if not (papers.documents.site / _FRR).is_dir():
+    if not (papers.documents.site / FRR).is_dir():
         return
     prefixes = {row["network"]: row for row in papers.tables.get("ip-networks.csv", ())}
     numbers: dict[str, str] = {}
     routers: dict[str, str] = {}
-    for name, ports in sorted(_wired(papers).items()):
-        file = f"{_FRR}/{name}.conf"
-        text = _text(papers, file)
+    for name, ports in sorted(_wired(papers, _ROUTED).items()):
+        file = f"{FRR}/{name}.conf"
+        text = written_text(papers, file)
         neighbours = set(_NEIGHBOUR.findall(text))
         if neighbours != ports.trunks:
             differing = ", ".join(sorted(neighbours ^ ports.trunks)[:3])
@@ -101,9 +121,9 @@ def routers(papers: Papers) -> Iterator[Finding]:
             missing = min(ports.trunks - enabled)
             rule = "a neighbour without an address is found by router advertisements"
             yield absent("PRV004", file, f"interface {missing}", None, "one with router advertisements", rule)
-        if _first(_HOST, text) != name:
-            yield absent("PRV004", file, "hostname", _first(_HOST, text), name, "racks.csv names the switch")
-        own, router = _first(_ASN, text), _first(_ROUTER, text)
+        if first_match(_HOST, text) != name:
+            yield absent("PRV004", file, "hostname", first_match(_HOST, text), name, "racks.csv names the switch")
+        own, router = first_match(_ASN, text), first_match(_ROUTER, text)
         if not own or (ports.machines and own in numbers):
             said = f"{own}, which {numbers[own]} has" if own else ""
             rule = "routes of a leaf are known by it"
@@ -115,7 +135,7 @@ def routers(papers: Papers) -> Iterator[Finding]:
         routers[router] = name
         # A leaf reaches others over all its trunks, a spine each leaf over those between the two.
         yield from _ways(file, text, len(ports.trunks) if ports.machines else 1)
-        network = prefixes.get(f"{ports.network} {name}")
+        network = prefixes.get(ports.prefix)
         if network is not None and network["prefix"] not in _OWN_PREFIX.findall(text):
             said = ", ".join(_OWN_PREFIX.findall(text))
             rule = f"{network.place} has the network of its machines"
@@ -124,7 +144,7 @@ def routers(papers: Papers) -> Iterator[Finding]:
 
 def _ways(file: str, text: str, trunks: int) -> Iterator[Finding]:
     """A switch spreads packets over all its trunks, and announces by a list that it has."""
-    paths = _first(_PATHS, text)
+    paths = first_match(_PATHS, text)
     if paths and int(paths) < trunks:
         yield absent("PRV004", file, "maximum-paths", paths, f"at least {trunks}", "packets take every trunk")
     defined = set(_LISTS.findall(text))
@@ -141,6 +161,7 @@ class _Settings:
     values: Mapping[str, str]
     ports: Mapping[str, Mapping[str, str]]
     adaptive: tuple[str, ...] = ()
+    unnumbered: tuple[str, ...] = ()
 
 
 _OF_PORT = {
@@ -149,12 +170,13 @@ _OF_PORT = {
     "neighbour": re.compile(r"^nv set vrf \S+ router bgp neighbor (\S+) (?:peer-group|remote-as) (\S+)$", re.MULTILINE),
 }
 _VALUE = re.compile(r"^nv set (.+) (\S+)$", re.MULTILINE)
+_UNNUMBERED = re.compile(r"^nv set vrf \S+ router bgp neighbor (\S+) type unnumbered$", re.MULTILINE)
 _ADAPTIVE = re.compile(r"^nv set interface (swp\S+) router adaptive-routing enable on$", re.MULTILINE)
 
 
 def _settings(papers: Papers, name: str) -> _Settings | None:
-    file = f"{_NVUE}/{name}.txt"
-    text = _text(papers, file)
+    file = f"{NVUE}/{name}.txt"
+    text = written_text(papers, file)
     if not text:
         return None
     return _Settings(
@@ -162,23 +184,26 @@ def _settings(papers: Papers, name: str) -> _Settings | None:
         values=dict(_VALUE.findall(text)),
         ports={key: dict(pattern.findall(text)) for key, pattern in _OF_PORT.items()},
         adaptive=tuple(_ADAPTIVE.findall(text)),
+        unnumbered=tuple(_UNNUMBERED.findall(text)),
     )
 
 
 def commands(papers: Papers) -> Iterator[Finding]:
     """Compare the commands of whole switches with cables, addresses and routing; RoCE is alike on all (`PRV006`)."""
-    if not (papers.documents.site / _NVUE).is_dir():
+    if not (papers.documents.site / NVUE).is_dir():
         return
-    wired = _wired(papers)
+    wired = _wired(papers, _FABRICS)
+    if not wired:
+        return
     written = {name: _settings(papers, name) for name in sorted(wired)}
     mtus = Counter(mtu for one in written.values() if one for mtu in one.ports["mtu"].values())
     usual = mtus.most_common(1)[0][0] if mtus else ""
     if not (usual.isdigit() and int(usual) >= _LEAST_MTU_BYTES):
         rule = "RDMA messages of 4,096 bytes pass in one packet"
-        yield absent("PRV006", _NVUE, "link mtu", usual, f"{_LEAST_MTU_BYTES} or more", rule)
+        yield absent("PRV006", NVUE, "link mtu", usual, f"{_LEAST_MTU_BYTES} or more", rule)
     for name, own in written.items():
         if own is None:
-            yield absent("PRV006", f"{_NVUE}/{name}.txt", "the file", None, "one", "every switch is set up")
+            yield absent("PRV006", f"{NVUE}/{name}.txt", "the file", None, "one", "every switch is set up")
             continue
         ports = wired[name]
         yield from _ports(own, ports, usual)
@@ -198,6 +223,7 @@ def _ports(own: _Settings, ports: _Ports, mtu: str) -> Iterator[Finding]:
         yield absent("PRV006", own.file, what, said, expected, rule)
     for what, said_of, wanted in (
         ("the neighbours", set(own.ports["neighbour"]), ports.trunks),
+        ("the neighbours that are found by their port", set(own.unnumbered), ports.trunks),
         ("the access ports", set(own.ports["vlan"]), ports.machines),
         ("the ports with adaptive routing", set(own.adaptive), ports.trunks if own.adaptive else set()),
     ):
@@ -207,8 +233,8 @@ def _ports(own: _Settings, ports: _Ports, mtu: str) -> Iterator[Finding]:
 
 
 def _values(papers: Papers, own: _Settings, name: str, ports: _Ports) -> Iterator[Finding]:
-    routing = _text(papers, f"{_FRR}/{name}.conf")
-    asn, router = _first(_ASN, routing), _first(_ROUTER, routing)
+    routing = written_text(papers, f"{FRR}/{name}.conf")
+    asn, router = first_match(_ASN, routing), first_match(_ROUTER, routing)
     wanted = {
         "system hostname": (name, "racks.csv names the switch"),
         "qos roce enable": ("on", "without it RoCE loses packets"),
@@ -216,13 +242,11 @@ def _values(papers: Papers, own: _Settings, name: str, ports: _Ports) -> Iterato
     }
     if routing:
         wanted |= {
-            "router bgp autonomous-system": (asn, f"{_FRR}/{name}.conf has it"),
-            "router bgp router-id": (router, f"{_FRR}/{name}.conf has it"),
+            "router bgp autonomous-system": (asn, f"{FRR}/{name}.conf has it"),
+            "router bgp router-id": (router, f"{FRR}/{name}.conf has it"),
             "interface lo ip address": (f"{router}/32", "it is the router's number"),
         }
-    network = next(
-        (row for row in papers.tables.get("ip-networks.csv", ()) if row["network"] == f"{ports.network} {name}"), None
-    )
+    network = next((row for row in papers.tables.get("ip-networks.csv", ()) if row["network"] == ports.prefix), None)
     if network is not None:
         vlan, length = network["vlan"], network["prefix"].partition("/")[2]
         rule = f"{network.place} has it"
@@ -256,16 +280,16 @@ _PAGE_MTU = re.compile(r"\| MTU \| ([\d,]+) on switches")
 
 def traffic_class_of(papers: Papers) -> int | None:
     """Return the traffic class by which jobs mark their packets; None where no page has a mark of RoCE."""
-    mark = _first(re.compile(_MARK_SAID[0]), _text(papers, ROCE))
+    mark = first_match(re.compile(_MARK_SAID[0]), written_text(papers, ROCE))
     return int(mark) << _DSCP_SHIFT | _ECN if mark else None
 
 
 def marks(papers: Papers) -> Iterator[Finding]:
     """Find marks, priorities and traffic classes of RoCE that do not follow from one another (`PRV006`)."""
-    text = _text(papers, ROCE)
+    text = written_text(papers, ROCE)
     if not text:
         return
-    mark = _first(re.compile(_MARK_SAID[0]), text)
+    mark = first_match(re.compile(_MARK_SAID[0]), text)
     dscp = int(mark) if mark else 0
     priority, traffic_class = dscp >> _PRIORITY_SHIFT, traffic_class_of(papers) or 0
     for patterns, expected, rule in (
@@ -287,7 +311,7 @@ def marks(papers: Papers) -> Iterator[Finding]:
 
 def _job_class(papers: Papers, traffic_class: int) -> Iterator[Finding]:
     """Packets of the job have the mark of RoCE."""
-    job = _text(papers, _JOB)
+    job = written_text(papers, _JOB)
     rule = f"{ROCE} has the mark of RoCE; packets without it are dropped, not held back"
     for match in _JOB_CLASS.finditer(job):
         if int(match[1]) != traffic_class:
@@ -306,10 +330,13 @@ def _page_mtu(papers: Papers, text: str) -> Iterator[Finding]:
     """The page and the commands have one MTU."""
     said = _PAGE_MTU.search(text)
     mtus = Counter(
-        mtu for name in _wired(papers) if (own := _settings(papers, name)) for mtu in own.ports["mtu"].values()
+        mtu
+        for name in _wired(papers, _FABRICS)
+        if (own := _settings(papers, name))
+        for mtu in own.ports["mtu"].values()
     )
     if said and mtus and said[1].replace(",", "") != mtus.most_common(1)[0][0]:
-        yield _on_page(text, said, mtus.most_common(1)[0][0], f"{_NVUE} sets it")
+        yield _on_page(text, said, mtus.most_common(1)[0][0], f"{NVUE} sets it")
 
 
 #: OpenSM takes four bits.
@@ -324,7 +351,7 @@ def managers(papers: Papers) -> Iterator[Finding]:
         file = f"{_MANAGER}/{network}.conf"
         said = {
             words[0]: words[1].strip()
-            for line in _text(papers, file).splitlines()
+            for line in written_text(papers, file).splitlines()
             if not line.startswith("#") and len(words := line.split(maxsplit=1)) > 1
         }
         engine = said.get("routing_engine", "")
@@ -338,7 +365,7 @@ def managers(papers: Papers) -> Iterator[Finding]:
         if said and said.get("partition_config_file", "").rpartition("/")[2] != "partitions.conf":
             value = said.get("partition_config_file")
             yield absent("PRV007", file, "partition_config_file", value, "partitions.conf", "the folder has it")
-    for number, line in enumerate(_text(papers, _PARTITIONS).splitlines(), start=1):
+    for number, line in enumerate(written_text(papers, _PARTITIONS).splitlines(), start=1):
         if not line.startswith("Default="):
             continue
         flags, _, members = line.partition(":")

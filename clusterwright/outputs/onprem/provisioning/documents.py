@@ -7,9 +7,11 @@ from clusterwright import assets
 from clusterwright.catalog.records import Accelerator
 from clusterwright.catalog.software.accelerators import accelerator_software, alerts_of
 from clusterwright.facility.cabling.addresses import IN_BAND, OUT_OF_BAND
+from clusterwright.facility.fabric.networks import SIDES
 from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.facility.inventory import Inventory
 from clusterwright.outputs.folder import File, text
+from clusterwright.outputs.onprem.provisioning.inband_switches import host_bond, inband_documents
 from clusterwright.outputs.onprem.provisioning.machines import (
     COMPUTE,
     CONTROL,
@@ -64,7 +66,7 @@ def provisioning_documents(
 
     Args:
         inventory: of the site.
-        tables: texts of `dhcp-hosts.csv`, `ip-networks.csv` and `cables.csv`.
+        tables: texts of the tables of addresses, cables and uplinks, by name.
         cluster: its name.
         scheduler: `slurm` or `kubernetes`.
         architecture: of the hosts' processors, `x86_64` or `arm64`.
@@ -76,6 +78,7 @@ def provisioning_documents(
     inband, bmc = network_named(networks, IN_BAND), network_named(networks, OUT_OF_BAND)
     servers = [machine for machine in machines if machine.role != COMPUTE][:2]
     named = [server.name for server in servers]
+    ports = dict.fromkeys(ROLES, SIDES) | {COMPUTE: inventory.inband_ports}
     of_vendor = accelerator_software(accelerator.vendor, accelerator.generation)
     values = {
         "cluster": cluster,
@@ -94,6 +97,8 @@ def provisioning_documents(
         "architecture": _ARCHITECTURES[architecture],
         "upstream": _UPSTREAM,
         "prefix": inband.prefix,
+        "ports": {role: range(1, count + 1) for role, count in ports.items()},
+        "bonds": {role: host_bond(count) for role, count in ports.items()},
     }
     files = {
         "README.md": render("provisioning", "README.md.j2", **values),
@@ -120,9 +125,12 @@ def provisioning_documents(
             settings=[row for row in settings if row["role"] == role],
         )
     written = {name: text(content) for name, content in files.items()}
-    enlist = text(render("provisioning", "enlist.sh.j2", **values)).content
-    written["maas/enlist.sh"] = File(content=enlist, executable=True)
+    for script in ("enlist.sh", "bond.sh"):
+        content = text(render("provisioning", f"{script}.j2", **values)).content
+        written[f"maas/{script}"] = File(content=content, executable=True)
     written |= switch_documents(inventory, tables["cables.csv"], networks, library=of_vendor.library)
+    inband_files = inband_documents(inventory, tables, networks, machines)
+    written |= {f"switches/{name}": file for name, file in inband_files.items()}
     return {f"{FOLDER}/{name}": file for name, file in written.items()}
 
 
@@ -146,8 +154,8 @@ def _firmware(vendor: str, architecture: str) -> str:
 
 
 def _machines_csv(machines: Sequence[Machine]) -> str:
-    header = ("machine", "role", "mac_address", "address", "bmc_address")
-    return csv_text(header, ((one.name, one.role, "", one.address, one.bmc_address) for one in machines))
+    header = ("machine", "role", "mac_address", "address", "bmc_address", "second_mac_address")
+    return csv_text(header, ((one.name, one.role, "", one.address, one.bmc_address, "") for one in machines))
 
 
 def _hosts(machines: Sequence[Machine]) -> str:
