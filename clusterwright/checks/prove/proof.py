@@ -8,6 +8,7 @@ from dataclasses import replace
 from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.fabrics import Routing, prove_fabrics
 from clusterwright.checks.prove.files import READERS, prove_files
+from clusterwright.checks.prove.fixed import prove_fixed
 from clusterwright.checks.prove.jobs.job import has_job, other_work, prove_job
 from clusterwright.checks.prove.jobs.scheduler import has_slurm, prove_slurm_text
 from clusterwright.checks.prove.jobs.service import prove_service, service_folder
@@ -101,6 +102,7 @@ def prove_site(papers: Papers) -> Iterator[Result]:
         yield prove_service(papers)
     if has_provisioning(papers):
         yield prove_provisioning(papers)
+    yield prove_fixed(papers)
     other = other_work(papers)
     if other is not None:
         yield other

@@ -1,18 +1,18 @@
-"""Faults of two people who had read no rule, each on sites of other systems than before, are found."""
+"""Faults of three people who had read no rule, each on sites of other systems than before, are found."""
 
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.checks.prove import fourth_hand, third_hand
+from tests.checks.prove import fifth_hand, fourth_hand, third_hand
 from tests.checks.prove.changes import Fault
 from tests.checks.prove.planting import Sites, copy_of, findings, written_once
 
 #: The workbook of cables repeats cables.csv, and takes longest to read.
 _WORKBOOK = "cables.xlsx"
-_FAULTS = (*third_hand.FAULTS, *fourth_hand.FAULTS)
-_SITES = {**third_hand.SITES, **fourth_hand.SITES}
+_FAULTS = (*third_hand.FAULTS, *fourth_hand.FAULTS, *fifth_hand.FAULTS)
+_SITES = {**third_hand.SITES, **fourth_hand.SITES, **fifth_hand.SITES}
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,12 @@ def test_a_planted_fault_is_found(site: Sites, fault: Fault, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("faults", "sites", "least", "kinds"),
-    [(third_hand.FAULTS, third_hand.SITES, 170, 45), (fourth_hand.FAULTS, fourth_hand.SITES, 300, 80)],
-    ids=["third", "fourth"],
+    [
+        (third_hand.FAULTS, third_hand.SITES, 170, 45),
+        (fourth_hand.FAULTS, fourth_hand.SITES, 300, 80),
+        (fifth_hand.FAULTS, fifth_hand.SITES, 400, 105),
+    ],
+    ids=["third", "fourth", "fifth"],
 )
 def test_faults_are_enough_and_of_every_kind(
     faults: tuple[Fault, ...], sites: dict[str, str], least: int, kinds: int

@@ -31,7 +31,7 @@ def prove_settings(papers: Papers) -> Result:
         "names, GPUs, fabric, controller and folders of the machines are those of the plan; the job's queue is there",
         f"{len(_lines(papers, USERS)):,} lines of users and groups: names and numbers once, everybody of the plan",
     ]
-    return examined("settings", papers, (NODE, JOB, USERS), (_node, _job, _users, _planned_users), facts)
+    return examined("settings", papers, (NODE, JOB, USERS), (_node, _job, _users, _planned_users, _planned_keys), facts)
 
 
 def _lines(papers: Papers, file: str) -> list[tuple[int, str]]:
@@ -173,6 +173,23 @@ def _planned_users(papers: Papers) -> Iterator[Finding]:
             yield absent("SET002", USERS, what, None, _words(planned), "plan.json has it")
         elif _words(own) != _words(planned):
             yield absent("SET002", USERS, what, _words(own), _words(planned), "plan.json has it")
+
+
+def _planned_keys(papers: Papers) -> Iterator[Finding]:
+    """Keys of the plan are those of their own users; a user may have more on the list."""
+    owner: dict[str, str] = {}
+    for user in papers.documents.plan.cluster.users:
+        owner |= dict.fromkeys((_key(key) for key in user.ssh_keys), user.name)
+    for number, line in _lines(papers, USERS):
+        kind, name, key = [*line.split(maxsplit=2), "", "", ""][:3]
+        expected = owner.get(_key(key), name)
+        if kind == "key" and name != expected:
+            yield absent("SET002", f"{USERS}:{number}", "the user of a key", name, expected, "plan.json has it there")
+
+
+def _key(line: str) -> str:
+    """Return kind and digits of a key, without its comment."""
+    return " ".join(line.split()[:2])
 
 
 def _words(one: User | Group) -> str:

@@ -19,8 +19,6 @@ _NAMES = (
     ("ScaledObject", "spec.scaleTargetRef.name", ("Deployment", "LeaderWorkerSet")),
     ("HTTPRoute", "spec.parentRefs.*.name", ("Gateway",)),
     ("InferencePool", "spec.endpointPickerRef.name", ("Service",)),
-    ("RoleBinding", "roleRef.name", ("Role",)),
-    ("RoleBinding", "subjects.*.name", ("ServiceAccount",)),
     ("Deployment", "spec.template.spec.serviceAccountName", ("ServiceAccount",)),
 )
 #: Kind, and where it has the labels of the pods that it means.
@@ -56,11 +54,21 @@ def names(cluster: Cluster) -> Iterator[Finding]:
         for backend in values_at(route.body, "spec.rules.*.backendRefs.*"):
             kind = str(backend.get("kind", "Service"))
             yield from _named(cluster, route, f"backendRefs of kind {kind}", backend.get("name"), kind)
+    yield from _bound(cluster)
     for picker in cluster.of("Deployment"):
         arguments = [str(word) for word in picker.at("spec.template.spec.containers.0.args") or []]
         for option, value in pairwise(arguments):
             if option == _POOL:
                 yield from _named(cluster, picker, option, value, "InferencePool")
+
+
+def _bound(cluster: Cluster) -> Iterator[Finding]:
+    """Roles and accounts of a binding; roles of the whole cluster, and groups, are Kubernetes' own or a directory's."""
+    for binding in cluster.of("RoleBinding"):
+        for path, kind in (("roleRef", "Role"), ("subjects.*", "ServiceAccount")):
+            for one in values_at(binding.body, path):
+                if one.get("kind") == kind:
+                    yield from _named(cluster, binding, f"{path}.name", one.get("name"), kind)
 
 
 def _named(cluster: Cluster, one: Object, what: str, value: object, kind: str) -> Iterator[Finding]:

@@ -66,6 +66,7 @@ def named(cluster: Cluster) -> Iterator[Finding]:
             yield from _one_of(queue, "flavors", [one.get("name") for one in group.get("flavors", [])], flavors)
     for queue in cluster.of("LocalQueue"):
         yield from _one_of(queue, "clusterQueue", [queue.at("spec.clusterQueue")], _names(cluster, "ClusterQueue"))
+    yield from _selected(cluster)
     node_labels = {key for node in cluster.of("Node") for key in (node.at("metadata.labels") or {})}
     node_labels.add("kubernetes.io/hostname")
     for flavor in cluster.of("ResourceFlavor"):
@@ -88,6 +89,50 @@ def named(cluster: Cluster) -> Iterator[Finding]:
         yield from _one_of(job, _QUEUE_LABEL, [queue_name], local)
         if job.at("spec.suspend") is not True:
             yield wrong("K8S005", job.place, "suspend", job.at("spec.suspend"), True, "the queue starts what it admits")
+
+
+def _selected(cluster: Cluster) -> Iterator[Finding]:
+    """Yield queues that let in no namespace that is there."""
+    labels = [
+        {"kubernetes.io/metadata.name": one.name} | (one.at("metadata.labels") or {}) for one in cluster.of("Namespace")
+    ]
+    for queue in cluster.of("ClusterQueue"):
+        for label, value in (queue.at("spec.namespaceSelector.matchLabels") or {}).items():
+            there = sorted({str(own[label]) for own in labels if label in own})
+            if value not in there:
+                rule = "jobs come from a namespace with the label"
+                yield wrong("K8S005", queue.place, f"namespaceSelector {label}", value, ", ".join(there), rule)
+
+
+#: Two shares of a queue that are further apart than this are not one: counts are rounded to whole ones.
+_SAME_SHARE = 0.05
+
+
+def shares(cluster: Cluster) -> Iterator[Finding]:
+    """Yield quotas that are not the queue's share of GPUs, of queues that borrow from each other (`K8S003`)."""
+    quotas = {queue.place: _quotas(queue) for queue in cluster.of("ClusterQueue") if queue.at("spec.cohort")}
+    total: defaultdict[str, float] = defaultdict(float)
+    for own in quotas.values():
+        for name, value in own.items():
+            total[name] += value
+    gpus = next((name for name in total if name.endswith(("/gpu", "/gaudi")) and total[name]), "")
+    for place, own in quotas.items() if len(quotas) > 1 and gpus else ():
+        share = own.get(gpus, 0.0) / total[gpus]
+        for name, value in own.items():
+            expected = share * total[name]
+            if abs(value - expected) > max(_SAME_SHARE * total[name], 1.0):
+                said, about = _shown(name, value), f"about {_shown(name, expected)}"
+                yield wrong("K8S003", place, f"the quota of {name}", said, about, f"its share of {gpus} is as large")
+
+
+def _quotas(queue: Object) -> dict[str, float]:
+    """Return the quota of each resource of a queue, of all flavours."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for group in queue.at("spec.resourceGroups") or []:
+        for flavor in group.get("flavors", []):
+            for one in flavor.get("resources", []):
+                found[one["name"]] += amount(one["nominalQuota"])
+    return dict(found)
 
 
 def _one_of(one: Object, what: str, values: list[object], known: set[str]) -> Iterator[Finding]:
