@@ -1,5 +1,7 @@
 """How a fine-tuning run was sized: weights that are trained, memory and its fit, rate, time, nodes, what it leaves."""
 
+from types import MappingProxyType
+
 from clusterwright.explain.records import Explanation, Input, Names, exact, explained, total
 from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
 from clusterwright.plan.text.finetuning import (
@@ -16,11 +18,21 @@ from clusterwright.units import percent
 
 _BANDS = "rows left out of the fit, catalog/finetuning_bands.csv; clusterwright docs finetuning-accuracy"
 _FACTORS = "catalog/finetuning_factors.csv"
+#: What generates answers has factors of its own; terms and parts that come from them.
+_OTHERS = MappingProxyType(
+    {
+        "serving_weights": "catalog/serving_factors.csv",
+        "serving_cache": "answers at a time, explain generating_s",
+        "scoring": "forward passes, explain generating_s",
+        "generating": "explain generating_s",
+    }
+)
 _PRACTICES = "catalog/finetuning_practices.csv, or the blueprint"
+_PADDED = "workload.rollouts; padded to the longest of an accelerator"
 _SECONDS_PER_DAY = 86400
 _PARTS = (
     "multiplying", "element_wise", "unpacking", "gathering", "uncompiled", "tensor_parallel", "host_memory", "updating",
-    "reference",
+    "reference", "scoring", "generating",
 )  # fmt: skip
 
 #: Names that only plans of fine-tuning have.
@@ -36,6 +48,8 @@ NAMES = Names(
         "train_s": "calendar_days",
         "hours": "calendar_days",
         "steps": "calendar_days",
+        "generating": "generating_s",
+        "rollouts": "generating_s",
     },
 )
 
@@ -46,7 +60,8 @@ def finetuning_numbers(plan: FinetuningPlan, option: FinetuningOption, money: Mo
         _trained(plan),
         _memory(option),
         _fit(option),
-        _rate(option),
+        _rate(plan, option),
+        *_generating(plan, option),
         _days(plan, option),
         _nodes(plan, option),
         _checkpoint(plan, option),
@@ -81,18 +96,23 @@ def _trained(plan: FinetuningPlan) -> Explanation:
 
 def _memory(option: FinetuningOption) -> Explanation:
     performance = option.performance
-    terms = [(name, getattr(performance.memory, field)) for name, field in MEMORY_TERMS]
+    terms = [(name, getattr(performance.memory, field), field) for name, field in MEMORY_TERMS]
     held = performance.memory_bytes
+    beside = "" if performance.rollouts is None else "; beside it what generates answers"
     return Explanation(
         number="memory_bytes",
         title="memory of one accelerator at the peak of a step",
         value=f"{held.value / 1e9:.2f} GB ({held.low / 1e9:.2f} to {held.high / 1e9:.2f})",
         equation=(
-            "the most of three moments: at the loss, at the start of the backward pass, at its end; in GB",
-            total(tuple(f"{size / 1e9:.2f}" for _, size in terms if size > 0), f"{held.value / 1e9:.2f}"),
+            f"the most of three moments: at the loss, at the start of the backward pass, at its end{beside}; in GB",
+            total(tuple(f"{size / 1e9:.2f}" for _, size, _ in terms if size > 0), f"{held.value / 1e9:.2f}"),
         ),
         inputs=(
-            *(_input(name, f"{size / 1e9:.2f} GB", _FACTORS) for name, size in terms if size > 0),
+            *(
+                _input(name, f"{size / 1e9:.2f} GB", _OTHERS.get(field, _FACTORS))
+                for name, size, field in terms
+                if size > 0
+            ),
             _input("layout", layout_text(option), "searched, or workload.parallelism"),
             _input("band", f"{held.low / 1e9:.2f} to {held.high / 1e9:.2f} GB, P10 to P90", _BANDS),
         ),
@@ -126,26 +146,67 @@ def _fit(option: FinetuningOption) -> Explanation:
     )
 
 
-def _rate(option: FinetuningOption) -> Explanation:
+def _rate(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
     performance = option.performance
+    generated = plan.workload.rollouts is not None
+    counted = "; a token counts in every update that has it, with its prompt" if generated else ""
     rate, step = performance.tokens_per_s, performance.step
     return Explanation(
         number="tokens_per_s",
         title="tokens per second of all accelerators",
         value=f"{rate.value:,.0f} ({rate.low:,.0f} to {rate.high:,.0f})",
         equation=(
-            "accelerators / seconds of a token on one of them; parts as shares of a step",
+            f"accelerators / seconds of a token on one of them; parts as shares of a step{counted}",
             f"{performance.layout.gpus:,} × {performance.tokens_per_s_per_gpu:,.1f} = {rate.value:,.0f} tokens/s",
         ),
         inputs=(
             *(
-                _input(name.replace("_", " "), percent(getattr(step, name), digits=1), _FACTORS)
+                _input(name.replace("_", " "), percent(getattr(step, name), digits=1), _OTHERS.get(name, _FACTORS))
                 for name in _PARTS
                 if getattr(step, name) > 0
             ),
             _input("band", f"{rate.low:,.0f} to {rate.high:,.0f}, P10 to P90", _BANDS),
         ),
         sources=("clusterwright/sizing/finetuning/throughput.py: token_time", performance.level_text),
+    )
+
+
+def _generating(plan: FinetuningPlan, option: FinetuningOption) -> tuple[Explanation, ...]:
+    rollouts, found = plan.workload.rollouts, option.performance.rollouts
+    if rollouts is None or found is None:
+        return ()
+    step = option.performance.step
+    share = percent(step.generating, digits=1)
+    return (
+        Explanation(
+            number="generating_s",
+            title="time in which a batch of answers is generated",
+            value=f"{found.generating_s:.2f} s, {share} of the time",
+            equation=(
+                (
+                    "prompts × their computing + steps of answers that wait for a place + sum over lengths of the "
+                    "probability that any answer is longer × seconds of a step with those left"
+                ),
+                f"{found.prefill_s:.3g} + {found.decode_s:.4g} = {found.generating_s:.4g} s",
+            ),
+            inputs=(
+                _input("workers", f"{found.workers:,} of {option.performance.layout.generation_tensor} accelerators"),
+                _input("answers of a worker", f"{found.answers:,}", "workload.global_batch / workers"),
+                _input("at a time", f"{found.slots:,}", "memory that training leaves, explain memory_bytes"),
+                _input("prompt", f"{rollouts.prompt_tokens:,.6g} tokens", "workload.rollouts"),
+                _input(
+                    "answers",
+                    f"mean {rollouts.answer_tokens:,.6g}, P95 {rollouts.answer_p95_tokens:,.6g}, cut at "
+                    f"{rollouts.longest_answer_tokens:,.6g} tokens: the longest of a worker "
+                    f"{found.longest_tokens:,.0f}",
+                    "workload.rollouts, log-normal",
+                ),
+                _input("seconds of a step", "decoding and prefill of vLLM", "catalog/serving_factors.csv"),
+                _input("scoring", f"{found.scoring_s:.3g} s", "forward passes over the batch, as training has them"),
+                _input("updates", f"{rollouts.updates}, of sequences of {found.trained_tokens:,.0f} tokens", _PADDED),
+            ),
+            sources=("clusterwright/sizing/finetuning/rollouts.py; clusterwright docs serving-accuracy",),
+        ),
     )
 
 

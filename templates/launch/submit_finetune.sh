@@ -10,6 +10,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 }
 # shellcheck source=/dev/null
 . "$here/job.env"
+# Only plans of runs that generate answers have a reward.
+: "${JOB_REWARDED:=no}"
 
 check_only=no
 problems=()
@@ -29,16 +31,21 @@ usage: ./submit.sh [OPTIONS]
   --lr RATE       peak learning rate, for example 1e-4
   --check         check everything, and submit nothing
 TEXT
+    [ "$JOB_REWARDED" = no ] || echo "  --reward NAMES  functions that reward an answer: accuracy_reward or others of TRL, or module.function; commas between"
 }
 while [ $# -gt 0 ]; do
     case $1 in
-    --image | --model | --data | --lr)
+    --image | --model | --data | --lr | --reward)
         [ $# -gt 1 ] && [ -n "$2" ] || misused "$1 needs a value"
         case $1 in
         --image) CONTAINER_IMAGE=$2 ;;
         --model) MODEL_PATH=$2 ;;
         --data) DATA_PATH=$2 ;;
         --lr) LEARNING_RATE=$2 ;;
+        --reward)
+            [ "$JOB_REWARDED" = yes ] || misused "--reward is for runs that generate answers, and this one does not"
+            REWARD=$2
+            ;;
         esac
         shift 2
         ;;
@@ -79,6 +86,13 @@ if [ -z "$LEARNING_RATE" ]; then
 elif ! [[ $LEARNING_RATE =~ $rate ]]; then
     problem "--lr $LEARNING_RATE is not a number such as 1e-4"
 fi
+if [ "$JOB_REWARDED" = yes ]; then
+    if [ -z "$REWARD" ]; then
+        problem "no reward: --reward, for example accuracy_reward"
+    elif ! [[ $REWARD =~ $REWARD_PATTERN ]]; then
+        problem "--reward $REWARD is no name of a function such as accuracy_reward or rewards.exact"
+    fi
+fi
 refuse
 
 command -v kubectl >/dev/null || {
@@ -105,7 +119,8 @@ refuse
 job=$(sed "s#image: $UNSET_IMAGE\$#image: \"$CONTAINER_IMAGE\"#" "$here/$JOB_MANIFEST")
 settings=$(on create configmap "$JOB_NAME-settings" --dry-run=client --output yaml \
     --from-literal "MODEL_PATH=$MODEL_PATH" --from-literal "DATA_PATH=$DATA_PATH" \
-    --from-literal "CHECKPOINT_PATH=$CHECKPOINT_PATH" --from-literal "LEARNING_RATE=$LEARNING_RATE")
+    --from-literal "CHECKPOINT_PATH=$CHECKPOINT_PATH" --from-literal "LEARNING_RATE=$LEARNING_RATE" \
+    ${REWARD:+--from-literal "REWARD=$REWARD"})
 words=(apply --filename -)
 [ "$check_only" = no ] || words=(apply --dry-run=server --filename -)
 printf '%s\n---\n%s\n' "$settings" "$job" | on "${words[@]}" >&2

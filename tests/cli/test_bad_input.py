@@ -52,6 +52,54 @@ def test_folder_instead_of_file(command: Command, tmp_path: Path) -> None:
     assert "is a folder" in ended.err
 
 
+_GENERATED = """\
+name: tune
+workload:
+  kind: finetune
+  model: llama-3.1-8b
+  objective: grpo
+  global_batch: 64
+  data: {samples: 8000}
+  rollouts: {answers: 8, prompt_tokens: 500, answer_tokens: 400}
+targets:
+  aws: {instance: p5.48xlarge, region: us-east-1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "marked", "advice"),
+    [
+        ("objective: grpo", "objective: dpo", "FTN009", "{answers: 8", "set workload.objective to grpo"),
+        (
+            "  rollouts: {answers: 8, prompt_tokens: 500, answer_tokens: 400}\n",
+            "",
+            "FTN009",
+            "grpo",
+            "add workload.roll",
+        ),
+        ("global_batch: 64", "global_batch: 30", "FTN007", "30", "for example 32"),
+        ("answer_tokens: 400", "answer_tokens: 1600", "FTN012", "1600", "raise workload.sequence_length"),
+        ("400}", "400, longest_answer: 2000}", "FTN012", "2000", "raise workload.sequence_length to 2,500"),
+        ("400}", "400, longest_answer: 300}", "FTN012", "400", "raise workload.rollouts.longest_answer"),
+        ("samples: 8000", "samples: 8000, mean_tokens: 400", "FTN006", "400", "rollouts.prompt_tokens"),
+        ("global_batch", "packing: true\n  global_batch", "FTN006", "true", "remove packing"),
+    ],
+)
+def test_mistakes_of_generated_answers_are_shown_where_they_stand(  # noqa: PLR0917 - one column each
+    command: Command, tmp_path: Path, old: str, new: str, rule: str, marked: str, advice: str
+) -> None:
+    """Each with its rule, its line, a caret under the value, and what to do."""
+    path = tmp_path / "tune.yaml"
+    path.write_text(_GENERATED.replace(old, new, 1))
+    ended = command("plan", path)
+    assert ended.code == 2
+    assert f"[{rule}]" in ended.err
+    assert advice in " ".join(ended.err.split())
+    lines = ended.err.splitlines()
+    carets = next(index for index, line in enumerate(lines) if "^" in line)
+    assert lines[carets - 1][lines[carets].index("^") :].startswith(marked)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "place", "said", "advice"),
     [

@@ -3,7 +3,9 @@
 import io
 import os
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -96,6 +98,89 @@ def test_several_nodes_divide_the_weights_as_planned() -> None:
     assert "#SBATCH --nodes=2" in files["launch/finetune.sbatch"]
 
 
+def test_answers_are_generated_as_planned(tmp_path: Path) -> None:
+    """TRL's arguments have the groups, lengths and share of memory of the plan; its batches are whole groups."""
+    held = (*_GENERATED, "workload.parallelism.gpus=8")
+    plan, files = _plan(*held), _files(*held)
+    size, layout = plan.options[0].performance.rollouts, plan.options[0].performance.layout
+    assert size is not None
+    trl = _yaml(files["launch/trl.yaml"])
+    accelerate = _yaml(files["launch/accelerate.yaml"])
+    batch = int(str(trl["per_device_train_batch_size"])) * int(str(trl["gradient_accumulation_steps"]))
+    assert batch * int(str(accelerate["num_processes"])) == 32
+    # What TRL generates at a time is what an update is made of (`GRPOConfig.__post_init__`).
+    assert trl["steps_per_generation"] == trl["gradient_accumulation_steps"]
+    expected = {
+        "max_completion_length": 1800, "num_generations": 8, "num_iterations": 1, "beta": 0.0, "use_vllm": True,
+        "vllm_mode": "colocate", "vllm_tensor_parallel_size": layout.generation_tensor, "vllm_max_model_length": 2048,
+    }  # fmt: skip
+    assert {name: trl[name] for name in expected} == expected
+    assert size.memory_share <= float(str(trl["vllm_gpu_memory_utilization"])) < size.memory_share + 0.001
+    # Arguments that GRPO's script does not have.
+    assert not {"max_length", "packing", "max_prompt_length"} & trl.keys()
+    script = files["launch/finetune.sbatch"]
+    assert "trl.scripts.grpo" in script
+    assert "TRL 0.28 or newer with vLLM" in script
+    again = _yaml(_files(*held, "workload.rollouts.updates=2", "workload.rollouts.reference=true")["launch/trl.yaml"])
+    assert (again["num_iterations"], again["beta"]) == (2, 0.04)
+    path = tmp_path / "finetune.sbatch"
+    path.write_text(script)
+    shellcheck = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    assert shellcheck is not None
+    subprocess.run([shellcheck, path], check=True)
+
+
+@pytest.mark.parametrize(
+    ("reward", "refused"),
+    [("", True), ("accuracy reward", True), ("$(touch pwned)", True), ("accuracy_reward,rewards.exact", False)],
+)
+def test_a_job_without_a_reward_does_not_start(reward: str, refused: bool, tmp_path: Path) -> None:
+    """The script names what lacks, before the scheduler is asked for anything else; nothing of a value is run."""
+    script = tmp_path / "finetune.sbatch"
+    script.write_text(_files(*_GENERATED)["launch/finetune.sbatch"])
+    environment = {
+        "PATH": os.environ["PATH"], "REWARD": reward, "DATA_PATH": "", "LEARNING_RATE": "1e-4",
+        "CHECKPOINT_PATH": str(tmp_path / "checkpoints"), "CONTAINER_IMAGE": "image",
+    }  # fmt: skip
+    done = subprocess.run(["bash", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "set DATA_PATH" in done.stderr
+    assert ("set REWARD" in done.stderr) is refused
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (("workload.precision=int8",), "with a base in 4 or 16 bits, not in int8"),
+        (
+            ("workload.method=lora", "workload.precision=bf16", "workload.parallelism={gpus: 8, sharding: all}"),
+            "merges adapters into whole matrices",
+        ),
+    ],
+)
+def test_what_trl_cannot_generate_with_is_said(values: tuple[str, ...], reason: str) -> None:
+    """A base in 8 bits, and adapters on divided weights, get the reason in the place of files."""
+    files = _files(*_GENERATED, "workload.optimizer=adamw", *values)
+    assert list(files) == ["launch/README.md"]
+    assert reason in files["launch/README.md"]
+
+
+def test_generated_answers_are_explained_and_reported() -> None:
+    """The time of a batch is the sum of its parts; the report has the batch beside the layout, the engine in memory."""
+    plan = _plan(*_GENERATED)
+    rollouts = plan.options[0].performance.rollouts
+    assert rollouts is not None
+    entry = find(explanations(plan, "aws"), "generating", "finetune")
+    prefill, decode = (float(part) for part in entry.equation[1].partition(" = ")[0].split(" + "))
+    assert prefill + decode == pytest.approx(rollouts.generating_s, rel=1e-3)
+    kind = outputs_of(plan)
+    assert any("a batch: 4 prompts × 8 answers" in cell.detail for cell in kind.cluster_table(plan, USD).rows[0])
+    (chart,) = kind.cluster_charts(plan)
+    assert "vLLM&#x27;s cache" in chart.svg
+    assert "generating answers" in kind.reason(plan.options[0])
+
+
 class Project:
     """A blueprint's folder on AWS with Kubernetes."""
 
@@ -133,6 +218,11 @@ def _project(blueprint: str, *values: str) -> Project:
     return Project(blueprint, *values)
 
 
+#: Answers that are generated, of a plan of `_plan` and of a shipped blueprint.
+_GENERATED = (
+    "workload.objective=grpo", "workload.data.mean_tokens=null",
+    "workload.rollouts={answers: 8, prompt_tokens: 200, answer_tokens: {mean: 400, p95: 1000}, longest_answer: 1800}",
+)  # fmt: skip
 SEVERAL, ONE, TRL = "finetune-llama3-70b-full", "finetune-llama3-8b-qlora", "workload.framework=trl"
 
 
@@ -203,6 +293,43 @@ def _leaves(config: Mapping[str, object], before: str = "") -> Iterator[tuple[st
             yield f"{before}{key}", value
 
 
+def test_a_pod_that_generates_starts_as_the_slurm_script_does(tmp_path: Path) -> None:
+    """With each reward as a word of its own; `submit.sh` asks for it, and takes that of the blueprint."""
+    values = ("workload.objective=grpo", "workload.data.mean_tokens=null", *_GENERATED[2:], TRL)
+    project = _project(ONE, *values)
+    words = project.run(tmp_path, "accelerate", MODEL_PATH="org/model", DATA_PATH="set", REWARD="a_reward,mine.exact")
+    place = words.index("--reward_funcs")
+    assert words[place + 1 : place + 4] == ["a_reward", "mine.exact", "--output_dir"]
+    assert "trl.scripts.grpo" in words
+    for number, (words_, said) in enumerate(
+        ((["--reward", "a b"], "is no name of a function"), ([], "no reward: --reward, for example accuracy_reward"))
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert said in _submitted(project, folder, words_)
+    named = _project(ONE, *values, "workload.rollouts.reward=accuracy_reward")
+    folder = tmp_path / "named"
+    folder.mkdir()
+    assert "no reward" not in _submitted(named, folder, [])
+
+
+def test_a_run_without_rollouts_takes_no_reward(tmp_path: Path) -> None:
+    """Its script says so, and does not offer the option."""
+    assert "--reward is for runs that generate answers" in _submitted(_project(ONE), tmp_path, ["--reward", "x"])
+    assert "--reward" not in _submitted(_project(ONE), tmp_path, ["--nothing"]).partition("submit.sh:")[0]
+
+
+def _submitted(project: Project, folder: Path, words: list[str]) -> str:
+    """Return what `submit.sh` says of wrong options."""
+    for name in ("submit.sh", "job.env", "finetune.yaml"):
+        (folder / name).write_bytes(project.files[f"launch/{name}"].content)
+    done = subprocess.run(
+        ["bash", folder / "submit.sh", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (1, 2)
+    return done.stderr
+
+
 def test_the_recipe_has_the_plans_numbers() -> None:
     """Sequences of an update, length, adapters, base, optimizer and recomputation are those of the plan."""
     project = _project(ONE)
@@ -222,6 +349,7 @@ def test_the_recipe_has_the_plans_numbers() -> None:
     ("values", "reason"),
     [
         (("workload.objective=dpo",), "no recipe is written here for dpo"),
+        (_GENERATED, "no recipe is written here for grpo"),
         (("workload.model=llama-4-scout",), "it has no Llama 4 Scout"),
         (("workload.precision=nf4",), "it has no Llama 3.1 8B with a base in nf4"),
         (("workload.targets=[mlp]",), "it attaches adapters to attention"),
@@ -252,6 +380,21 @@ def test_what_torchtune_cannot_express_goes_to_trl(values: tuple[str, ...], reas
 def test_bitsandbytes_is_named_where_it_is_needed(values: tuple[str, ...], needed: bool) -> None:
     """For formats of the base that it unpacks, which torchtune does itself, and for paged and 8-bit optimizers."""
     assert ("bitsandbytes" in _files(*values)["launch/finetune.sbatch"]) is needed
+
+
+@pytest.mark.parametrize(
+    ("values", "release"),
+    [
+        (("workload.parallelism={gpus: 8, sharding: none}",), "0.23"),
+        (("workload.parallelism={gpus: 8, sharding: all}", "workload.optimizer=adamw"), "0.26"),
+        (_GENERATED, "0.28"),
+    ],
+)
+def test_the_release_of_trl_has_the_arguments_that_are_written(values: tuple[str, ...], release: str) -> None:
+    """`dtype` came with 0.23, the storage of packed weights with 0.26; older releases ignore what they do not know."""
+    files = _files(TRL, *values)
+    assert f"({release} or newer)" in files["launch/README.md"]
+    assert f"TRL {release} or newer" in files["launch/finetune.sbatch"]
 
 
 def test_the_job_holds_the_files_that_its_command_reads() -> None:

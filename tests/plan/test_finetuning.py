@@ -1,6 +1,7 @@
 """A blueprint of kind `finetune` goes from method, data and goals to layouts, memory, time and dollars."""
 
 import copy
+import re
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -30,6 +31,7 @@ from clusterwright.plan.text.money import USD
 from clusterwright.sizing.finetuning.configuration import EVERY_MATRIX, QLORA_FORMATS
 from clusterwright.sizing.finetuning.job import FinetuneSize
 from clusterwright.sizing.finetuning.memory import WEIGHT_BYTES
+from clusterwright.units import percent
 
 from .examples import SHIPPED, shipped
 
@@ -48,6 +50,11 @@ _VALUES: dict[str, Any] = {
     "targets": {"aws": {"instance": "p5.48xlarge", "region": "us-east-1", "max_nodes": 4}},
 }
 _SHIPPED = SHIPPED.parent
+_ROLLOUTS = "workload.rollouts={answers: 8, prompt_tokens: 200, answer_tokens: {mean: 400, p95: 1000}}"
+_GRPO = (
+    "workload.objective=grpo", _ROLLOUTS, "workload.data.mean_tokens=null", "workload.framework=trl",
+    "workload.parallelism.gpus=8",
+)  # fmt: skip
 
 
 def _resolved(*overrides: str, values: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - resolved or problems
@@ -230,6 +237,48 @@ def test_a_held_layout_that_does_not_fit_is_named() -> None:
     assert "remove what holds the layout" in (refused.value.findings[0].help or "")
 
 
+def test_prompts_make_groups_of_answers_and_those_updates() -> None:
+    """20,000 prompts twice, eight answers each, in batches of 32, twice: the tokens of every update count."""
+    plan = _plan(*_GRPO, "workload.rollouts.updates=2")
+    option, work = plan.options[0], plan.workload
+    assert work.tokens == 20_000 * 2 * 8 * (200 + 400) * 2
+    assert option.performance.steps == 20_000 * 2 * 8 // 32 * 2
+    assert option.performance.step_s == pytest.approx(32 * 600 / option.performance.tokens_per_s.value)
+    assert "20,000 prompts × 2 epochs × 8 answers × 2 updates" in work.amount_text
+    assert "GRPO" in work.method_text
+
+
+def test_flop_of_answers_are_those_of_their_passes() -> None:
+    """LoRA of one update: forward, gradients, scoring; answers and an eighth of their prompts are generated."""
+    generated, given = _plan(*_GRPO).workload, _plan("workload.parallelism.gpus=8").workload
+    each = given.flop_per_token / 2
+    assert generated.flop_per_token == pytest.approx(each * (2 + 1 + (400 + 200 / 8) / 600))
+    again = _plan(*_GRPO, "workload.rollouts.updates=2", "workload.rollouts.reference=true").workload
+    assert again.flop_per_token == pytest.approx(each * (2 + (2 + (400 + 200 / 8) / 600) / 2))
+
+
+def test_what_is_generated_is_said_with_its_share(tmp_path: Any) -> None:  # noqa: ANN401 - a path
+    """The answer has the share of generating and a warning; details have the batch; limits name both parts."""
+    plan = _plan(*_GRPO)
+    option = plan.options[0]
+    step = option.performance.step
+    assert "FTN023" in {warning.id for warning in plan.warnings}
+    assert f"generating answers {percent(step.generating)}" in option.performance.limited_by
+    brief, details = (
+        " ".join(plan_text(plan, tmp_path / "tune.yaml", details=given, money=USD).split()) for given in (False, True)
+    )
+    assert f"generating answers with vLLM beside training takes {percent(step.generating)} of the time" in brief
+    assert "a batch: 4 prompts × 8 answers" in details
+    assert "vLLM's cache" in details
+
+
+def test_generated_answers_are_read_back_as_they_were_written() -> None:
+    """plan.json holds how answers are generated."""
+    plan = _plan(*_GRPO)
+    assert plan.options[0].performance.rollouts is not None
+    assert loads(dumps(plan)) == plan
+
+
 def test_a_framework_without_measurements_is_taken_with_a_wider_band() -> None:
     """An unknown framework is a warning, and its band holds that of a measured one."""
     known, other = _size(), _size("workload.framework=homemade")
@@ -259,6 +308,16 @@ def test_a_framework_without_measurements_is_taken_with_a_wider_band() -> None:
         (("workload.parallelism.gpus=7",), "FTN007"),
         (("goals.first_token=1 s",), "KIND001"),
         (("data.workers=4",), "KIND001"),
+        (("workload.objective=grpo",), "FTN009"),
+        ((_ROLLOUTS,), "FTN009"),
+        ((*_GRPO, "workload.packing=true"), "FTN006"),
+        ((*_GRPO, "workload.data.mean_tokens=512"), "FTN006"),
+        ((*_GRPO, "workload.data.samples=null", "workload.data.tokens=1e6"), "FTN006"),
+        ((*_GRPO, "workload.global_batch=36"), "FTN007"),
+        ((*_GRPO, "workload.rollouts.longest_answer=1900"), "FTN012"),
+        ((*_GRPO, "workload.rollouts.prompt_tokens=1700"), "FTN012"),
+        ((*_GRPO, "workload.rollouts.prompt_tokens=5000"), "FTN012"),
+        ((*_GRPO, "workload.rollouts.longest_answer=300"), "FTN012"),
     ],
 )
 def test_what_excludes_itself_is_refused(overrides: tuple[str, ...], expected: str) -> None:
@@ -281,6 +340,25 @@ def test_qlora_needs_kernels_that_unpack_its_formats(target: dict[str, Any], ref
     values["workload"]["method"] = "qlora"
     assert ("FTN008" in _ids(values=values)) is refused
     assert "FTN008" not in _ids("workload.method=lora", values=values)
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "said"),
+    [
+        ("{answers: 1, prompt_tokens: 200, answer_tokens: 400}", "greater than or equal to 2"),
+        ("{answers: 8, prompt_tokens: -1, answer_tokens: 400}", "greater than or equal to 1"),
+        ("{answers: 8, answer_tokens: 400}", "prompt_tokens"),
+        ("{answers: 8, prompt_tokens: 200}", "answer_tokens"),
+        ("{answers: 8, prompt_tokens: 200, answer_tokens: {mean: 400, p95: 100}}", "below the mean"),
+        ("{answers: 8, prompt_tokens: 200, answer_tokens: 400, updates: 0}", "greater than or equal to 1"),
+        ("{answers: 8, prompt_tokens: 200, answer_tokens: 400, reward: 'a b'}", "pattern"),
+        ("{num_generations: 8, prompt_tokens: 200, answer_tokens: 400}", "it is called answers here"),
+    ],
+)
+def test_rollouts_that_cannot_be_are_refused(rollouts: str, said: str) -> None:
+    """Groups of one, negative lengths, lengths that lack, impossible distributions, names that no function has."""
+    with pytest.raises(BlueprintError, match=re.escape(said)):
+        _resolved(*_GRPO[:1], f"workload.rollouts={rollouts}", *_GRPO[2:])
 
 
 def test_data_is_given_once() -> None:

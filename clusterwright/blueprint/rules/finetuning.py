@@ -1,15 +1,24 @@
 """What a fine-tuning run asks of its method, model, data and hardware that they cannot have, each as a problem."""
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 
 from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.rules.kinds import chip_problems
-from clusterwright.blueprint.workloads.finetuning import MATRICES, QLORA_PRECISIONS, WORKING_PRECISIONS, Finetune
+from clusterwright.blueprint.workloads.finetuning import (
+    MATRICES,
+    QLORA_PRECISIONS,
+    WORKING_PRECISIONS,
+    Finetune,
+    Rollouts,
+)
 from clusterwright.catalog.records import Accelerator, Model
 
 #: Methods whose rank is that of two matrices beside one of the model's.
 _LOW_RANK = ("lora", "qlora", "dora")
+#: What objectives compare that take no packed sequences.
+_UNPACKED = MappingProxyType({"dpo": "pairs of answers", "grpo": "answers of a group"})
 
 
 def precision_problems(workload: Finetune, targets: Sequence[ResolvedTarget]) -> list[Problem]:
@@ -61,6 +70,7 @@ def method_problems(workload: Finetune) -> Iterator[Problem]:
     yield from _trained(workload)
     yield from _data(workload)
     yield from _batch(workload)
+    yield from _rollouts(workload)
 
 
 def model_problems(workload: Finetune, model: Model) -> Iterator[Problem]:
@@ -112,12 +122,13 @@ def _formats(workload: Finetune) -> Iterator[Problem]:
 
 
 def _trained(workload: Finetune) -> Iterator[Problem]:
-    """Yield what says twice, or in vain, which weights are trained, and pairs that cannot be packed."""
-    if workload.objective == "dpo" and workload.packing:
+    """Yield what says twice, or in vain, which weights are trained, and answers that cannot be packed."""
+    if workload.objective in _UNPACKED and workload.packing:
         yield Problem(
             path=("workload", "packing"),
             id="FTN006",
-            message="pairs of answers are compared one by one: sequences that hold several are not packed",
+            message=f"{_UNPACKED[workload.objective]} are compared one by one: sequences that hold several are not "
+            "packed",
             help="remove packing, or set workload.objective to supervised",
         )
     if workload.trainable is not None and (workload.rank is not None or workload.targets is not None):
@@ -197,4 +208,71 @@ def _batch(workload: Finetune) -> Iterator[Problem]:
             id="FTN007",
             message=f"a batch of {batch} sequences does not divide into passes of {fixed.micro_batch}",
             help="choose a divisor of workload.global_batch",
+        )
+
+
+def _rollouts(workload: Finetune) -> Iterator[Problem]:
+    """Yield what generated answers lack, exclude, or cannot be."""
+    rollouts = workload.rollouts
+    if (rollouts is None) == (workload.objective == "grpo"):
+        yield Problem(
+            path=("workload", "objective" if rollouts is None else "rollouts"),
+            id="FTN009",
+            message="GRPO trains on answers that the model generates, and nothing says how many and how long they are"
+            if rollouts is None
+            else f"the model generates answers with objective: grpo alone, and the objective is {workload.objective}",
+            help="add workload.rollouts, for example {answers: 8, prompt_tokens: 200, answer_tokens: {mean: 600, p95: "
+            "1500}}"
+            if rollouts is None
+            else "set workload.objective to grpo, or remove rollouts",
+        )
+    elif rollouts is not None:
+        yield from _prompts(workload)
+        yield from _answers(workload, rollouts)
+
+
+def _prompts(workload: Finetune) -> Iterator[Problem]:
+    """Yield what says of prompts what rollouts say of their answers."""
+    for name, given in (("mean_tokens", workload.data.mean_tokens), ("tokens", workload.data.tokens)):
+        if given is not None:
+            yield Problem(
+                path=("workload", "data", name),
+                id="FTN006",
+                message=f"{name} says how long samples are; with objective: grpo rollouts do, and data are prompts",
+                help="give samples, the number of prompts, and their length as rollouts.prompt_tokens",
+            )
+
+
+def _answers(workload: Finetune, rollouts: Rollouts) -> Iterator[Problem]:
+    """Yield groups that a batch does not divide into, and answers that no sequence has."""
+    if workload.global_batch % rollouts.answers:
+        yield Problem(
+            path=("workload", "global_batch"),
+            id="FTN007",
+            message=f"a batch of {workload.global_batch:,} answers does not divide into groups of "
+            f"{rollouts.answers:,}, which are rewarded together",
+            help="make it a multiple of workload.rollouts.answers, for example "
+            f"{-(-workload.global_batch // rollouts.answers) * rollouts.answers:,}",
+        )
+    room = workload.sequence_length - rollouts.prompt_tokens
+    longest = room if rollouts.longest_answer is None else rollouts.longest_answer
+    if longest > room:
+        yield Problem(
+            path=("workload", "rollouts", "longest_answer"),
+            id="FTN012",
+            message=f"an answer of {longest:,.6g} tokens after a prompt of {rollouts.prompt_tokens:,.6g} does not fit "
+            f"into sequences of {workload.sequence_length:,}",
+            help=f"raise workload.sequence_length to {longest + rollouts.prompt_tokens:,.0f} or more, or cut answers "
+            "sooner",
+        )
+    elif longest < rollouts.answer_tokens.mean:
+        cut = rollouts.longest_answer is not None
+        yield Problem(
+            path=("workload", "rollouts", "answer_tokens"),
+            id="FTN012",
+            message=f"answers of {rollouts.answer_tokens.mean:,.6g} tokens on average are longer than the longest, "
+            f"{max(longest, 0):,.6g}"
+            + ("" if cut else f": what sequences of {workload.sequence_length:,} leave beside a prompt"),
+            help=("raise workload.rollouts.longest_answer" if cut else "raise workload.sequence_length")
+            + ", or lower the mean to what is left of cut answers",
         )

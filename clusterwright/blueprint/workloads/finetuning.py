@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import Count, Fraction
+from clusterwright.blueprint.workloads.traffic import Lengths
 from clusterwright.blueprint.workloads.training import ModelReference
 
 #: Formats that QLoRA stores its base in; the others multiply in their own format, and belong to the other methods.
@@ -27,6 +28,9 @@ _OTHER_NAMES = {
     "down_proj": "mlp",
 }
 _EVERY = ("all", "all-linear")
+_FUNCTION = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
+#: Functions of Python with the names of their modules, with commas between.
+REWARDS = rf"^{_FUNCTION}(,{_FUNCTION})*$"
 _FinetunePrecision = Literal["bf16", "fp16", "fp8", "nvfp4", "mxfp4", "nf4", "nf4-dq", "fp4", "int4", "int8"]
 
 
@@ -61,13 +65,13 @@ class FinetuneData(Section):
     """What the model is trained on."""
 
     samples: Annotated[Count, Field(ge=1, le=1e12)] | None = Field(
-        None, description="of the data set, for example 15000; with objective: dpo pairs of answers"
+        None, description="of the data set (dpo: pairs of answers, grpo: prompts), for example 15000"
     )
     tokens: Annotated[Count, Field(ge=1, le=1e18)] | None = Field(
         None, description="of the data set, in the place of samples, for example 50e6"
     )
     mean_tokens: Annotated[Count, Field(ge=1, le=1e7)] | None = Field(
-        None, description="of a sample with its prompt; as long as workload.sequence_length by default"
+        None, description="of a sample with its prompt; as long as workload.sequence_length by default; not with grpo"
     )
     epochs: Annotated[float, Field(gt=0, le=10_000)] = Field(1.0, description="passes over the data set")
 
@@ -86,6 +90,30 @@ class FinetuneData(Section):
                 },
             )
         return self
+
+
+class Rollouts(Section):
+    """Answers that the model itself generates, is rewarded for and is trained on (objective: grpo)."""
+
+    answers: Annotated[int, Field(ge=2, le=1024)] = Field(8, description="to each prompt, compared with each other")
+    prompt_tokens: Annotated[Count, Field(ge=1, le=1e7)] = Field(
+        description="of a prompt, on average, for example 200", examples=["200"]
+    )
+    answer_tokens: Lengths = Field(description="of an answer; one number if all are alike", examples=["600"])
+    longest_answer: Annotated[Count, Field(ge=1, le=1e7)] | None = Field(
+        None,
+        description="tokens at which an answer is cut; what sequence_length leaves beside a prompt by default",
+        examples=["1800"],
+    )
+    updates: Annotated[int, Field(ge=1, le=100)] = Field(1, description="optimizer steps on the same answers")
+    reference: bool = Field(
+        False, description="a frozen reference computes each answer once more, for a penalty on leaving it"
+    )
+    reward: Annotated[str, Field(pattern=REWARDS, max_length=200)] | None = Field(
+        None,
+        description="functions that reward an answer, for the launch files: of TRL, or module.function; commas between",
+        examples=["accuracy_reward"],
+    )
 
 
 class FinetuneParallelism(Section):
@@ -113,8 +141,10 @@ class Finetune(Section):
     method: Literal["full", "lora", "qlora", "dora", "adapter", "prompt"] = Field(
         "lora", description="which weights are trained: all, or few beside frozen ones (qlora: frozen in 4 or 8 bits)"
     )
-    objective: Literal["supervised", "dpo"] = Field(
-        "supervised", description="dpo: pairs of answers, and a frozen reference that computes each once more"
+    objective: Literal["supervised", "dpo", "grpo"] = Field(
+        "supervised",
+        description="dpo: pairs of answers, and a frozen reference that computes each once more; grpo: answers of the "
+        "model itself, see rollouts",
     )
     precision: _FinetunePrecision | None = Field(
         None, description="of the base weights; bf16 by default, nf4 with qlora (nf4-dq: double quantisation)"
@@ -142,16 +172,17 @@ class Finetune(Section):
     )
     packing: bool | None = Field(
         None,
-        description="samples fill sequences of that length, else each is padded to it; all but pairs by default",
+        description="samples fill sequences of that length, else each is padded to it; supervised ones do by default",
     )
     global_batch: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
-        description="sequences per optimizer step, for example 32"
+        description="sequences per optimizer step (dpo: pairs, grpo: answers), for example 32"
     )
     framework: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(names.plain)] = Field(
         "torchtune",
         description="torchtune, litgpt, nemo, trl, accelerate, axolotl, unsloth; others have a wider band",
     )
     data: FinetuneData = Field(description="what the model is trained on")
+    rollouts: Rollouts | None = Field(None, description="answers that the model generates, with objective: grpo")
     parallelism: FinetuneParallelism = Field(
         default_factory=FinetuneParallelism, description="layout choices to hold fixed; the rest is searched"
     )

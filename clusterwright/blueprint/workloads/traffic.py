@@ -68,7 +68,8 @@ def with_lengths_in_full(traffic: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _LENGTH_KEYS = ("input_tokens", "output_tokens", "reasoning_tokens")
-_Lengths = Annotated[TokenLengths, BeforeValidator(_alike, json_schema_input_type=Count | TokenLengths)]
+#: Lengths as mean and P95, or as one number where all are alike.
+Lengths = Annotated[TokenLengths, BeforeValidator(_alike, json_schema_input_type=Count | TokenLengths)]
 
 
 class ChatSessions(Section):
@@ -114,19 +115,19 @@ class Traffic(Section):
     think_time: Annotated[Duration, Field(ge=0, le=30 * 86400)] | None = Field(
         None, description="from the end of an answer to a user's next request, for example 60 s"
     )
-    input_tokens: _Lengths | None = Field(
+    input_tokens: Lengths | None = Field(
         None,
         description="tokens of a request, what came before in its chat included unless sessions say that; one number "
         "if all are alike; or trace",
         examples=["1500"],
     )
-    output_tokens: _Lengths | None = Field(
+    output_tokens: Lengths | None = Field(
         None,
         description="tokens of an answer, reasoning included unless reasoning_tokens say it; one number if all are "
         "alike; or trace",
         examples=["300"],
     )
-    reasoning_tokens: _Lengths | None = Field(
+    reasoning_tokens: Lengths | None = Field(
         None, description="tokens that come before an answer and that no later turn sends again", examples=["2000"]
     )
     sessions: ChatSessions | None = Field(

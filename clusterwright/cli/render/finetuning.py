@@ -6,11 +6,13 @@ from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPla
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.finetuning import (
     MEMORY_TERMS,
+    batch_text,
     fit_text,
     layout_text,
     left_text,
     month_text,
     rate_text,
+    rollouts_text,
     step_text,
 )
 from clusterwright.plan.text.money import MoneyFormat
@@ -19,7 +21,7 @@ from clusterwright.sizing.serving.calibration import KNOWN_PAIR
 from clusterwright.units import percent
 
 _BAR = 24
-_BLOCKS = "█▓▒░▞▚▤▥·"
+_BLOCKS = "█▓▒░▞▚▤▥·▦▧"
 
 
 def run_brief(plan: Plan, _: MoneyFormat) -> tuple[str, ...]:
@@ -27,6 +29,7 @@ def run_brief(plan: Plan, _: MoneyFormat) -> tuple[str, ...]:
     shown = _shown(finetuning_plan(plan))
     return (
         f"{layout_text(shown)}; {fit_text(shown)}",
+        *_said(rollouts_text(shown)),
         *(() if shown.performance.level == KNOWN_PAIR else (shown.performance.level_text,)),
     )
 
@@ -47,8 +50,9 @@ def run_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
         f"{name}: {layout_text(shown)}",
         fit_text(shown),
         f"{rate_text(shown)}; {step_text(shown)}",
+        *_said(batch_text(tuned, shown)),
         left_text(tuned, shown),
-        *_month(tuned, shown, money),
+        *_said(month_text(tuned, shown, money)),
         shown.performance.level_text,
         *(
             f"{NAME_OF_TARGET[option.target]}: {layout_text(option)}; {fit_text(option)}; {rate_text(option)}"
@@ -58,8 +62,8 @@ def run_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     )
 
 
-def _month(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> tuple[str, ...]:
-    text = month_text(plan, option, money)
+def _said(text: str) -> tuple[str, ...]:
+    """Return a text as the only one of its lines; no line where there is none."""
     return (text,) if text else ()
 
 

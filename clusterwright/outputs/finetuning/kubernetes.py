@@ -10,8 +10,9 @@ from typing import Any, Final
 from ruamel.yaml.scalarstring import LiteralScalarString
 
 from clusterwright import assets
+from clusterwright.blueprint.workloads.finetuning import REWARDS
 from clusterwright.catalog.records import Catalogue
-from clusterwright.outputs.finetuning.launcher import Launcher
+from clusterwright.outputs.finetuning.launcher import Launcher, generates
 from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, KubernetesCluster
 from clusterwright.outputs.kubernetes.example import shaped_job, shaped_text
 from clusterwright.outputs.kubernetes.jobs import documents_text, job_service, torch_job
@@ -133,6 +134,8 @@ def submit_texts(plan: FinetuningPlan, *, queue_file: str, holds: str) -> dict[s
         "CHECKPOINT_PATH": jobs.checkpoints,
         "LEARNING_RATE": "" if jobs.learning_rate is None else f"{jobs.learning_rate:g}",
     }
+    if generates(plan):
+        values |= {"JOB_REWARDED": "yes", "REWARD_PATTERN": REWARDS, "REWARD": plan.workload.reward}
     head = "# shellcheck shell=bash disable=SC2034\n# What submit.sh starts from, as the plan has it; its options win."
     script = (assets.root() / "templates" / "launch" / "submit_finetune.sh").read_text(encoding="utf-8")
     return {

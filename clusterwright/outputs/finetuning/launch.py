@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from clusterwright.blueprint.workloads.finetuning import REWARDS
 from clusterwright.catalog.records import Catalogue
-from clusterwright.outputs.finetuning.launcher import launcher, no_trl, trl_files
+from clusterwright.outputs.finetuning.launcher import generates, launcher, no_trl, oldest_trl, trl_files
 from clusterwright.outputs.finetuning.torchtune import no_torchtune
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kind import ClusterJob, Start
@@ -26,6 +27,8 @@ from clusterwright.plan.text.words import on_target
 #: The manifest of the example job in a cloud's project with Kubernetes.
 _EXAMPLE = "examples/all_reduce.yaml"
 _QUEUE_FILE = "examples/queue.yaml"
+#: What a user is shown where the blueprint names no reward.
+_REWARD = "accuracy_reward"
 
 
 def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[str, File]) -> dict[str, File]:
@@ -92,8 +95,8 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
             "Hugging Face\n  where pods reach it; a token comes from the secret `model-access`, which you make."
         ),
         to_set=(
-            "image, data and learning rate of the run: `jobs/submit.sh --image REGISTRY/NAME:TAG --data WHERE --lr "
-            "1e-4` sets them, checks and submits."
+            f"image, data{', reward' if generates(tuned) else ''} and learning rate of the run: `jobs/submit.sh "
+            f"--image REGISTRY/NAME:TAG --data WHERE --lr 1e-4{_option(tuned)}` sets them, checks and submits."
         ),
     )
 
@@ -123,7 +126,9 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
             ("LEARNING_RATE", "" if jobs.learning_rate is None else f"{jobs.learning_rate:g}"),
             ("CONTAINER_IMAGE", jobs.image),
             ("VENV_PATH", jobs.venv),
+            *((("REWARD", plan.workload.reward),) if generates(plan) else ()),
         ),
+        reward_pattern=REWARDS,
         mounts=container_mounts(rows, shared=SHARED),
         fabric=fabric,
         fabric_lines=shell_lines(rows),
@@ -143,7 +148,7 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             f"groups × passes = {batch}{layout.micro_batch * layout.data * layout.accumulation} of an update."
         ),
         "",
-        "- `trl.yaml`: arguments of TRL (0.20 or newer)",
+        f"- `trl.yaml`: arguments of TRL ({oldest_trl(plan, option)} or newer)",
         "- `accelerate.yaml`: processes, and what FSDP divides",
         *([f"- `torchtune.yaml`: the configuration of torchtune's `{starts.words['recipe']}`"] if tunes else []),
     ]
@@ -168,7 +173,7 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             "",
             "```sh",
             f"MODEL_PATH={SHARED}/models/{plan.workload.model} DATA_PATH=NAME-OR-FOLDER LEARNING_RATE=1e-4 \\",
-            f"  VENV_PATH={SHARED}/venv sbatch {launch_folder(plan)}/finetune.sbatch",
+            f"  {_variable(plan)}VENV_PATH={SHARED}/venv sbatch {launch_folder(plan)}/finetune.sbatch",
             "```",
             "",
             f"{weights}and {starts.holds} in a virtual environment or in an image (`CONTAINER_IMAGE`). {again}",
@@ -179,7 +184,7 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             "",
             "```sh",
             f"./cluster.sh kubectl apply -f {_QUEUE_FILE}   # once",
-            "./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME-OR-FOLDER --lr 1e-4",
+            f"./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME-OR-FOLDER --lr 1e-4{_option(plan)}",
             "```",
             "",
             (
@@ -188,6 +193,8 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
                 f"--from-file=token=FILE`. {again}"
             ),
         ]
+    if generates(plan):
+        lines += ["", _rewards(plan, option)]
     if tunes:
         lines += ["", "The plan counts with torchtune, and the job uses it; TRL's memory and speed are its own."]
     elif plan.workload.framework.lower() not in ("trl", "accelerate", "transformers"):
@@ -202,24 +209,45 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _variable(plan: FinetuningPlan) -> str:
+    """Return how a user names the reward in the environment of `sbatch`."""
+    return f"REWARD={plan.workload.reward or _REWARD} " if generates(plan) else ""
+
+
+def _option(plan: FinetuningPlan) -> str:
+    """Return how a user names the reward to `submit.sh`; it has that of the blueprint."""
+    return f" --reward {_REWARD}" if generates(plan) and not plan.workload.reward else ""
+
+
+def _rewards(plan: FinetuningPlan, option: FinetuningOption) -> str:
+    where = "a file in this folder" if option.deployment.scheduler == "slurm" else "the image's working folder"
+    named = f" (the blueprint names `{plan.workload.reward}`)" if plan.workload.reward else ""
+    return (
+        f"The reward{named} is one function or several with commas between: of TRL `accuracy_reward`, "
+        f"`reasoning_accuracy_reward`, `think_format_reward` or `get_soft_overlong_punishment`, or your own as "
+        f"`module.function` of {where}. Data have a column `prompt`, and what the reward compares with (`solution` "
+        "for `accuracy_reward`). vLLM generates in the processes that train, and keeps its memory meanwhile."
+    )
+
+
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
     """Return how the job is submitted on a cloud; None where none is written."""
-    vendor = catalogue.accelerators[option.cluster.accelerator].vendor
-    if no_trl(finetuning_plan(plan), finetuning_option(option), vendor):
+    vendor, tuned = catalogue.accelerators[option.cluster.accelerator].vendor, finetuning_plan(plan)
+    if no_trl(tuned, finetuning_option(option), vendor):
         return None
     if option.deployment.scheduler == "kubernetes":
         return Start(
             title="Run the job",
             who="It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
             command=f"""./cluster.sh kubectl apply -f {_QUEUE_FILE}   # once
-./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME --lr 1e-4""",
+./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME --lr 1e-4{_option(tuned)}""",
             more="`launch/README.md` says what the image has to hold and where weights and data go.",
         )
     return Start(
         title="Run the job",
         who=f"Copy `launch/` to `{launch_folder(plan)}` of the cluster; an ordinary user submits it there "
         "([Users](#users)).",
-        command=f"DATA_PATH=NAME LEARNING_RATE=1e-4 VENV_PATH={SHARED}/venv sbatch finetune.sbatch",
+        command=f"DATA_PATH=NAME LEARNING_RATE=1e-4 {_variable(tuned)}VENV_PATH={SHARED}/venv sbatch finetune.sbatch",
         more="`launch/README.md` says what the job needs.",
     )
 

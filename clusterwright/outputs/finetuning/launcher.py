@@ -1,5 +1,6 @@
 """What starts the processes of a fine-tuning run: torchtune, or Accelerate with TRL, and the files that it reads."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -40,7 +41,12 @@ _QUANTISED: Mapping[str, dict[str, Any]] = MappingProxyType(
 )
 _LOW_RANK = ("lora", "qlora", "dora")
 _BITSANDBYTES = " and bitsandbytes"
-_SCRIPTS = MappingProxyType({"supervised": "trl.scripts.sft", "dpo": "trl.scripts.dpo"})
+_SCRIPTS = MappingProxyType({"supervised": "trl.scripts.sft", "dpo": "trl.scripts.dpo", "grpo": "trl.scripts.grpo"})
+#: Releases 0.N of TRL from which on an argument is there, and those of GRPO cut no prompt at 512 tokens; 1.16 still has
+#: all of them (trl/trainer/model_config.py and grpo_config.py of releases 0.20 to 1.16, seen 2026-11-29).
+_SINCE = MappingProxyType({"dtype": 23, "bnb_4bit_quant_storage": 26, "num_generations": 28})
+#: Weight of the penalty on leaving a reference (Shao et al. 2024, arXiv 2402.03300, section 4.2).
+_PENALTY = 0.04
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,20 +77,36 @@ def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
             program="tune",
             holds=f"torchtune {RELEASE} and torchao{_BITSANDBYTES if _shrinks_states(plan) else ''}",
             files={"torchtune.yaml": yaml_text(torchtune_config(plan, option))},
-            words={"recipe": recipe(plan, option), "together": together if option.performance.layout.gpus > 1 else ""},
+            words={
+                "recipe": recipe(plan, option),
+                "together": together if option.performance.layout.gpus > 1 else "",
+                "rewarded": False,
+            },
         )
     unpacks = plan.workload.precision in _QUANTISED
     return Launcher(
         program="accelerate",
-        holds=f"TRL 0.20 or newer with Accelerate and peft{_BITSANDBYTES if unpacks or _shrinks_states(plan) else ''}",
+        holds=f"TRL {oldest_trl(plan, option)} or newer with {'vLLM, ' if generates(plan) else ''}Accelerate and peft"
+        f"{_BITSANDBYTES if unpacks or _shrinks_states(plan) else ''}",
         files=trl_files(plan, option),
         words={
             "recipe": "",
             "machines": machines,
             "processes": option.performance.layout.gpus,
             "script": _SCRIPTS[plan.workload.objective],
+            "rewarded": generates(plan),
         },
     )
+
+
+def generates(plan: FinetuningPlan) -> bool:
+    """Tell whether a run generates answers, which a function of the user rewards."""
+    return plan.workload.rollouts is not None
+
+
+def oldest_trl(plan: FinetuningPlan, option: FinetuningOption) -> str:
+    """Return the first release of TRL that has all arguments of a plan; older ones ignore what they do not know."""
+    return f"0.{max(_SINCE[name] for name in trl_config(plan, option) if name in _SINCE)}"
 
 
 def _tunes(plan: FinetuningPlan, option: FinetuningOption) -> bool:
@@ -106,16 +128,19 @@ def trl_files(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, str]:
 
 def no_trl(plan: FinetuningPlan, option: FinetuningOption, vendor: str) -> str:
     """Return why TRL and Accelerate cannot express a run on a vendor's accelerators, empty if they can."""
-    work = plan.workload
-    if vendor != "NVIDIA":
-        return f"accelerators of {vendor} need their vendor's own build of the training software"
-    if option.performance.layout.tensor > 1:
-        return f"{option.performance.layout.tensor} accelerators share each layer, which FSDP does not"
-    if work.method not in (*_LOW_RANK, "full") or (work.method != "full" and not work.rank):
-        return f"TRL's command line has no {work.method} of this form: write the peft configuration yourself"
-    if work.precision not in ("bf16", *_QUANTISED):
-        return f"TRL's command line has no base in {work.precision}"
-    return ""
+    work, layout = plan.workload, option.performance.layout
+    reasons = {
+        f"accelerators of {vendor} need their vendor's own build of the training software": vendor != "NVIDIA",
+        f"{layout.tensor} accelerators share each layer, which FSDP does not": layout.tensor > 1,
+        f"TRL's command line has no {work.method} of this form: write the peft configuration yourself": work.method
+        not in (*_LOW_RANK, "full")
+        or (work.method != "full" and not work.rank),
+        f"TRL's command line has no base in {work.precision}": work.precision not in ("bf16", *_QUANTISED),
+        "TRL generates with a base in 4 or 16 bits, not in int8": generates(plan) and work.precision == "int8",
+        "TRL merges adapters into whole matrices for vLLM, and the plan divides these: hold "
+        "workload.parallelism.sharding: none": generates(plan) and work.method != "full" and layout.sharding != NONE,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def trl_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]:
@@ -124,8 +149,7 @@ def trl_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]
     pairs = work.objective == "dpo"
     divided = layout.sharding != NONE
     return {
-        "max_length": work.sequence_length,
-        **({} if pairs else {"packing": work.packing}),
+        **_sequences(plan, option),
         "num_train_epochs": work.epochs,
         "per_device_train_batch_size": layout.micro_batch // (2 if pairs else 1),
         "gradient_accumulation_steps": layout.accumulation,
@@ -140,6 +164,29 @@ def trl_config(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]
         "logging_steps": 10,
         "report_to": "none",
         **(_adapters(work, divided=divided) if work.method in _LOW_RANK else {}),
+    }
+
+
+def _sequences(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]:
+    """Return how long sequences are, and where answers come from."""
+    work, layout = plan.workload, option.performance.layout
+    rollouts, size = work.rollouts, option.performance.rollouts
+    if rollouts is None or size is None:
+        packed = {} if work.objective == "dpo" else {"packing": work.packing}
+        return {"max_length": work.sequence_length, **packed}
+    return {
+        "max_completion_length": int(rollouts.longest_answer_tokens),
+        "num_generations": rollouts.answers,
+        # A batch is generated for each update of it.
+        "steps_per_generation": layout.accumulation,
+        "num_iterations": rollouts.updates,
+        "beta": _PENALTY if rollouts.reference else 0.0,
+        "use_vllm": True,
+        "vllm_mode": "colocate",
+        "vllm_tensor_parallel_size": layout.generation_tensor,
+        # Rounded up: the engine refuses to start where less than the longest sequence fits.
+        "vllm_gpu_memory_utilization": math.ceil(size.memory_share * 1000) / 1000,
+        "vllm_max_model_length": work.sequence_length,
     }
 
 

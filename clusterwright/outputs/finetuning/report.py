@@ -9,6 +9,7 @@ from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPla
 from clusterwright.plan.record import Plan
 from clusterwright.plan.text.finetuning import (
     MEMORY_TERMS,
+    batch_text,
     bytes_text,
     duration_text,
     layout_text,
@@ -22,7 +23,7 @@ TERMS = (
     ("FSDP", "weights, gradients and moments divided over accelerators, and gathered layer by layer."),
     ("Computed again", "activations of a layer that are not kept for the backward pass."),
 )
-_COLOURS = (*PALETTE[:6], PALETTE[1], GREY, GREY)
+_COLOURS = (*PALETTE[:6], PALETTE[1], GREY, GREY, PALETTE[6], PALETTE[4])
 
 
 def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
@@ -40,17 +41,17 @@ def cluster_table(plan: Plan, money: MoneyFormat) -> Table:
             "A month of runs",
             "Limited by",
         ),
-        rows=tuple(_row(option, money) for option in tuned.options),
+        rows=tuple(_row(tuned, option, money) for option in tuned.options),
         numeric=frozenset({2, 3, 4, 5, 6, 7}),
     )
 
 
-def _row(option: FinetuningOption, money: MoneyFormat) -> tuple[Cell, ...]:
+def _row(plan: FinetuningPlan, option: FinetuningOption, money: MoneyFormat) -> tuple[Cell, ...]:
     performance = option.performance
     held, rate, gpus = performance.memory_bytes, performance.tokens_per_s, performance.layout.gpus
     return (
         Cell(text=capital(NAME_OF_TARGET[option.target])),
-        Cell(text=layout_text(option)),
+        Cell(text=layout_text(option), detail=batch_text(plan, option)),
         Cell(
             text=f"{held.value / 1e9:.1f} of {option.cluster.hbm_bytes_per_gpu / 1e9:.0f}",
             detail=f"{held.low / 1e9:.1f} to {held.high / 1e9:.1f}",

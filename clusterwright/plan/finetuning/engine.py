@@ -1,7 +1,7 @@
 """The engine of fine-tuning: a run over given data, sized by `sizing.finetuning`, on one accelerator or many nodes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import numpy as np
@@ -21,6 +21,7 @@ from clusterwright.plan.finetuning.findings import (
     idle_accelerators,
     too_few_nodes,
     unknown_framework,
+    unmeasured_objective,
 )
 from clusterwright.plan.finetuning.job import (
     WEIGHT_BYTES,
@@ -48,11 +49,13 @@ from clusterwright.plan.late_runs import EndingRun
 from clusterwright.plan.record import Constraint, FrontPoint, Option, Plan, parts
 from clusterwright.plan.training.reliability import spot_assumption
 from clusterwright.sizing.finetuning.calibration import Calibration, load_calibration
+from clusterwright.sizing.finetuning.configuration import FULL
 from clusterwright.sizing.finetuning.job import FinetuneJob, FinetuneSize
 from clusterwright.sizing.finetuning.search import node_counts, search, trained_parameters
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.reliability.goodput import run_days
+from clusterwright.sizing.serving.calibration import load_calibration as load_serving
 from clusterwright.tco.terms.records import Parameter
 from clusterwright.units import HOURS_PER_MONTH, SECONDS_PER_DAY, SECONDS_PER_HOUR, percent
 from clusterwright.workload.transformer import parameters
@@ -66,15 +69,16 @@ _LIMITS = {
     "unpacking": "unpacking weights", "gathering": "gathering divided weights",
     "uncompiled": "kernels that no compiler fuses", "tensor_parallel": "all-reduces of shared layers",
     "host_memory": "states in host memory", "updating": "sums of gradients and updates",
-    "reference": "the frozen reference",
+    "reference": "the frozen reference", "scoring": "scoring answers", "generating": "generating answers",
 }  # fmt: skip
 
 
 def finetuning_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "FinetuningEngine":
     """Return the engine of a blueprint that fine-tunes."""
-    return FinetuningEngine(
-        facts=facts, model=resolved.model, job=finetune_job(blueprint, resolved), calibration=load_calibration()
-    )
+    job, calibration = finetune_job(blueprint, resolved), load_calibration()
+    if job.rollouts is not None:
+        calibration = replace(calibration, serving=load_serving())
+    return FinetuningEngine(facts=facts, model=resolved.model, job=job, calibration=calibration)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,6 +168,7 @@ class FinetuningEngine(EndingRun):
         tuned = [finetuning_option(option) for option in options]
         return (
             *unknown_framework(blueprint, self.job, self.calibration),
+            *unmeasured_objective(self.job),
             *idle_accelerators(tuned),
             *capped_power(blueprint),
         )
@@ -202,7 +207,6 @@ class FinetuningEngine(EndingRun):
         """Return the workload as it was sized."""
         workload, job, model = finetune_of(blueprint), self.job, self.model
         rank = rank_of(job)
-        passes = _FULL_PASSES if workload.method == "full" else _FROZEN_PASSES
         active = float(np.asarray(job.model.shape.active_weights))
         return FinetuningWorkload(
             kind=workload.kind,
@@ -226,7 +230,9 @@ class FinetuningEngine(EndingRun):
             tokens=run_tokens(blueprint),
             samples=samples(blueprint),
             epochs=workload.data.epochs,
-            flop_per_token=2.0 * active * (passes + (1 if job.preference else 0)),
+            flop_per_token=2.0 * active * _passes(job),
+            rollouts=job.rollouts,
+            reward="" if workload.rollouts is None else workload.rollouts.reward or "",
         )
 
     def option(self, target: ResolvedTarget, point: SizedPoint, common: Option) -> FinetuningOption:
@@ -252,6 +258,7 @@ class FinetuningEngine(EndingRun):
             result_bytes=WEIGHT_BYTES * size.trained_parameters,
             merged_bytes=WEIGHT_BYTES * parameters(self.model),
             level=size.level,
+            rollouts=size.rollouts,
             level_text=level_text(size.level, model=self.model.name, accelerator=target.node.accelerator.name),
         )
         month_usd = None if horizon_usd is None else horizon_usd / tuned.horizon_months
@@ -281,6 +288,21 @@ def _allowed(nodes: int, bounds: NodeBounds) -> bool:
         and (bounds.must_be is None or bounds.must_be.holds(nodes))
         and (bounds.counts is None or nodes in bounds.counts)
     )
+
+
+def _passes(job: FinetuneJob) -> float:
+    """Return the passes over the weights of a token that is trained on.
+
+    Before the updates of generated answers, each token is scored, that of an answer is generated, and a prompt is
+    computed once for all of its answers.
+    """
+    passes = (_FULL_PASSES if job.method == FULL else _FROZEN_PASSES) + job.preference
+    rollouts = job.rollouts
+    if rollouts is None:
+        return passes
+    generated = rollouts.answer_tokens + rollouts.prompt_tokens / rollouts.answers
+    before = 1.0 + rollouts.reference + generated / rollouts.sequence_tokens
+    return passes + before / rollouts.updates
 
 
 def _limits(size: FinetuneSize) -> tuple[str, ...]:

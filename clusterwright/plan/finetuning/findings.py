@@ -90,6 +90,18 @@ def unknown_framework(blueprint: Blueprint, job: FinetuneJob, calibration: Calib
     )
 
 
+def unmeasured_objective(job: FinetuneJob) -> Iterator[Finding]:
+    """Yield `FTN023` for answers that a run generates: none was measured as a whole."""
+    if job.rollouts is not None:
+        yield Finding(
+            id="FTN023",
+            path=("workload", "objective"),
+            message="no GRPO run was measured: generation and training are each as their own engine was measured, and "
+            "the bands of both count together",
+            help="measure a few updates before you rent for the whole run; rewards take what your function takes",
+        )
+
+
 def idle_accelerators(options: Sequence[FinetuningOption]) -> Iterator[Finding]:
     """Yield `FTN021` for nodes of which a part works, because whole nodes are paid for."""
     for option in options:

@@ -5,10 +5,11 @@ from types import MappingProxyType
 
 from clusterwright.blueprint.resolve import Resolved
 from clusterwright.blueprint.schema import Blueprint, finetune_of
+from clusterwright.blueprint.workloads.finetuning import Finetune
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.plan.training.reliability import reliability_with
 from clusterwright.sizing.finetuning.configuration import FULL, QLORA, framework_of, practices, targets_of
-from clusterwright.sizing.finetuning.job import FinetuneJob
+from clusterwright.sizing.finetuning.job import FinetuneJob, Rollouts
 from clusterwright.sizing.hardware.calibration import Calibration
 from clusterwright.sizing.records.reliability import Reliability
 from clusterwright.sizing.records.run import Goodput, StorageNeed
@@ -40,8 +41,8 @@ def finetune_job(blueprint: Blueprint, resolved: Resolved) -> FinetuneJob:
     optimizer = workload.optimizer or ""
     pairs = workload.objective == "dpo"
     each = float(workload.sequence_length)
-    filled = 1.0 if is_packed(blueprint) else sample_tokens(blueprint) / each
-    tokens = run_tokens(blueprint)
+    filled = 1.0 if is_packed(blueprint) else sequence_tokens(blueprint) / each
+    tokens, rollouts = run_tokens(blueprint), rollouts_of(workload)
     return FinetuneJob(
         model=inference_model(model),
         framework=family,
@@ -57,24 +58,46 @@ def finetune_job(blueprint: Blueprint, resolved: Resolved) -> FinetuneJob:
         filled=filled,
         global_batch=workload.global_batch * (2 if pairs else 1),
         tokens=tokens,
-        sequences=tokens / (each * filled),
+        # Padded sequences are whole ones, whatever is lost by rounding their share that counts.
+        sequences=tokens / (each * filled) if rollouts is None else tokens / rollouts.sequence_tokens,
         memory_confidence=blueprint.goals.memory_confidence,
         gpus=fixed.gpus,
         tensor=fixed.tensor,
         sharding=fixed.sharding,
         micro_batch=None if fixed.micro_batch is None else fixed.micro_batch * (2 if pairs else 1),
+        rollouts=rollouts,
+    )
+
+
+def rollouts_of(workload: Finetune) -> Rollouts | None:
+    """Return the answers that a run generates as sizing takes them, None where all are given."""
+    given = workload.rollouts
+    if given is None:
+        return None
+    room = workload.sequence_length - given.prompt_tokens
+    return Rollouts(
+        answers=given.answers,
+        prompt_tokens=given.prompt_tokens,
+        answer_tokens=given.answer_tokens.mean,
+        answer_p95_tokens=given.answer_tokens.p95,
+        longest_answer_tokens=room if given.longest_answer is None else given.longest_answer,
+        updates=given.updates,
+        reference=given.reference,
     )
 
 
 def is_packed(blueprint: Blueprint) -> bool:
-    """Tell whether samples fill whole sequences: pairs of answers do not."""
+    """Tell whether samples fill whole sequences: pairs of answers and those of groups do not."""
     workload = finetune_of(blueprint)
-    return workload.objective != "dpo" if workload.packing is None else workload.packing
+    return workload.objective == "supervised" if workload.packing is None else workload.packing
 
 
-def sample_tokens(blueprint: Blueprint) -> float:
+def sequence_tokens(blueprint: Blueprint) -> float:
     """Return the mean tokens of one sequence of a sample; the longest where nothing is given."""
     workload = finetune_of(blueprint)
+    rollouts = rollouts_of(workload)
+    if rollouts is not None:
+        return rollouts.sequence_tokens
     return workload.data.mean_tokens or float(workload.sequence_length)
 
 
@@ -83,16 +106,34 @@ def samples(blueprint: Blueprint) -> float:
     workload = finetune_of(blueprint)
     if workload.data.samples is not None:
         return workload.data.samples
-    answers = 2 if workload.objective == "dpo" else 1
-    return max(1.0, (workload.data.tokens or 0.0) / sample_tokens(blueprint) / answers)
+    return max(1.0, (workload.data.tokens or 0.0) / sequence_tokens(blueprint) / _sequences_of_a_sample(workload))
 
 
 def run_tokens(blueprint: Blueprint) -> float:
-    """Return the tokens of all passes over the data; those of both answers of a pair."""
+    """Return the tokens of all passes over the data; those of both answers of a pair.
+
+    Of generated answers those of all updates that are made with them, each with its prompt.
+    """
     workload = finetune_of(blueprint)
-    data, answers = workload.data, 2 if workload.objective == "dpo" else 1
-    each = samples(blueprint) * answers * sample_tokens(blueprint) if data.tokens is None else data.tokens
+    data = workload.data
+    sequences = _sequences_of_a_sample(workload)
+    each = samples(blueprint) * sequences * sequence_tokens(blueprint) if data.tokens is None else data.tokens
     return each * data.epochs
+
+
+def data_tokens(blueprint: Blueprint) -> float:
+    """Return the tokens of the data set as it is stored: of prompts alone where the answers are generated."""
+    workload = finetune_of(blueprint)
+    if workload.rollouts is not None:
+        return samples(blueprint) * workload.rollouts.prompt_tokens
+    return run_tokens(blueprint) / workload.data.epochs
+
+
+def _sequences_of_a_sample(workload: Finetune) -> int:
+    """Return the sequences that a sample is trained on as: both answers of a pair, or all of a group in all updates."""
+    if workload.rollouts is not None:
+        return workload.rollouts.answers * workload.rollouts.updates
+    return 2 if workload.objective == "dpo" else 1
 
 
 def rank_of(job: FinetuneJob) -> float:
@@ -140,9 +181,9 @@ def storage_of(blueprint: Blueprint, reliability: Reliability, *, model: Model, 
 
     Weights are read by one node and passed on, within the time planned for reading a checkpoint; so are checkpoints.
     """
-    numbers, workload = reliability.numbers, finetune_of(blueprint)
+    numbers = reliability.numbers
     base = WEIGHT_BYTES * parameters(model)
-    tokens = run_tokens(blueprint) / workload.data.epochs
+    tokens = data_tokens(blueprint)
     dataset = blueprint.storage.dataset or training.dataset_bytes(tokens=tokens, vocab=model.vocab)
     kept = checkpoints.kept_bytes(reliability, run_s=run_s)
     restart = max(base, checkpoints.restored_bytes(reliability)) / numbers.checkpoint_read_s

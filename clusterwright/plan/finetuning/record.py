@@ -15,11 +15,19 @@ from clusterwright.plan.record import (
     option_of_kind,
     plan_of_kind,
 )
-from clusterwright.sizing.finetuning.job import FinetuneLayout, FinetuneMemory, FinetuneSize, FinetuneStep
+from clusterwright.sizing.finetuning.job import (
+    FinetuneLayout,
+    FinetuneMemory,
+    FinetuneSize,
+    FinetuneStep,
+    Rollouts,
+    RolloutSize,
+)
 from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.records.run import Goodput
 from clusterwright.sizing.serving.sizes import Predicted
 
+_OBJECTIVES = {"dpo": ", DPO", "grpo": ", GRPO"}
 _NAMES = {"full": "full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA", "adapter": "adapters", "prompt": "prompts"}
 
 
@@ -47,8 +55,11 @@ class FinetuningWorkload(WorkloadSummary):
             targets: matrices that it attaches to; alpha: scale.
         trained_parameters: weights that are trained.
         sequence_length, global_batch_sequences: as given; packing: whether samples fill sequences.
-        tokens: of all passes over the data, without padding; samples: of the data set; epochs: passes over it.
+        tokens: of all passes over the data, without padding, in every update that has them; samples: of the data set;
+            epochs: passes over it.
         flop_per_token: forward, gradients of inputs and of trained weights; nothing computed again.
+        rollouts: answers that the run generates, None where all are given; reward: function that rewards them, empty
+            for what is given on submission.
     """
 
     unit: ClassVar[WorkUnit] = WorkUnit(name="run", plural="runs")
@@ -68,18 +79,24 @@ class FinetuningWorkload(WorkloadSummary):
     samples: float
     epochs: float
     flop_per_token: float
+    rollouts: Rollouts | None = None
+    reward: str = ""
 
     @property
     def method_text(self) -> str:
         """The method, its rank and its objective in words."""
         rank = f" r {self.rank:g}" if self.rank and self.method in ("lora", "qlora", "dora") else ""
-        return f"{_NAMES[self.method]}{rank}" + (", DPO" if self.objective == "dpo" else "")
+        return f"{_NAMES[self.method]}{rank}{_OBJECTIVES.get(self.objective, '')}"
 
     @property
     def amount_text(self) -> str:
-        """Method, samples and tokens of a run."""
+        """Method, samples and tokens of a run; of prompts the answers, and the updates that have them."""
         passes = "" if self.epochs == 1 else f" × {self.epochs:g} epochs"
-        return f"{self.method_text} · {self.samples:,.0f} samples{passes}, {self.tokens / 1e6:,.1f} M tokens"
+        data = f"{self.samples:,.0f} samples{passes}"
+        if self.rollouts is not None:
+            again = "" if self.rollouts.updates == 1 else f" × {self.rollouts.updates} updates"
+            data = f"{self.samples:,.0f} prompts{passes} × {self.rollouts.answers} answers{again}"
+        return f"{self.method_text} · {data}, {self.tokens / 1e6:,.1f} M tokens"
 
     @property
     def unit_tokens(self) -> float:
@@ -107,13 +124,15 @@ class FinetuningPerformance(PlannedPerformance):
         layout: parallel sizes on accelerators; idle_gpus: accelerators of the nodes that are paid for and do no work.
         memory: memory of an accelerator at its peak by term, bytes; memory_bytes: their sum, with the band of
             predictions; fit_probability: probability that it is no more than there is, 0 to 1.
-        tokens_per_s: throughput of all accelerators, tokens/s, with its band.
+        tokens_per_s: throughput of all accelerators, tokens/s, with its band: of samples, or of prompts and answers
+            as often as an update has them.
         step_s: time of an update, s; steps: updates of a run; step: shares of an update by part, 0 to 1.
         train_s: time of the steps alone, s; start_s: time until they begin, with the loading of the weights, s.
         failures: failures and checkpoints behind `goodput`.
         base_bytes: bytes of the weights as the run holds them; result_bytes: bytes of what a run leaves (adapters, or
             all weights) in 16 bits; merged_bytes: bytes of the model with the result in it.
         level: how much of model and accelerator measurements show; level_text: the same in a sentence.
+        rollouts: how answers are generated, None where all are given.
     """
 
     front: tuple[FinetuningFrontPoint, ...]
@@ -134,6 +153,7 @@ class FinetuningPerformance(PlannedPerformance):
     merged_bytes: float
     level: str
     level_text: str
+    rollouts: RolloutSize | None = None
 
     @property
     def tokens_per_s_per_gpu(self) -> float:

@@ -10,7 +10,7 @@ from clusterwright.units import percent
 MEMORY_TERMS = (
     ("weights", "weights"), ("adapters", "adapters"), ("gradients", "gradients"), ("moments", "optimizer"),
     ("activations", "activations"), ("logits", "logits"), ("buffers", "buffers"), ("allocator", "allocator"),
-    ("context", "context"),
+    ("context", "context"), ("vLLM", "serving_weights"), ("vLLM's cache", "serving_cache"),
 )  # fmt: skip
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
@@ -56,6 +56,35 @@ def step_text(option: FinetuningOption) -> str:
     """Return the updates of a run and how long one takes."""
     performance = option.performance
     return f"{performance.steps:,} updates of {performance.step_s:.3g} s, {duration_text(performance.train_s.value)}"
+
+
+def rollouts_text(option: FinetuningOption) -> str:
+    """Return the share of the time in which answers are generated and scored; empty where all are given."""
+    performance = option.performance
+    if performance.rollouts is None:
+        return ""
+    step = performance.step
+    return (
+        f"generating answers with vLLM beside training takes {percent(step.generating)} of the time, scoring them "
+        f"{percent(step.scoring + step.reference)}"
+    )
+
+
+def batch_text(plan: FinetuningPlan, option: FinetuningOption) -> str:
+    """Return how a batch of answers is generated and scored; empty where all are given."""
+    rollouts, work = option.performance.rollouts, plan.workload
+    if rollouts is None or work.rollouts is None:
+        return ""
+    together = option.performance.layout.generation_tensor
+    workers = f"{rollouts.workers:,} × vLLM" + (f" on {together} accelerators each" if together > 1 else "")
+    groups = work.global_batch_sequences // work.rollouts.answers
+    updates = work.rollouts.updates
+    return (
+        f"a batch: {groups:,} prompts × {work.rollouts.answers:,} answers, the longest of a worker "
+        f"{rollouts.longest_tokens:,.0f} tokens; {rollouts.generating_s:.3g} s to generate them ({workers}, "
+        f"{rollouts.slots:,} of {rollouts.answers:,} at a time), {rollouts.scoring_s:.3g} s to score them, then "
+        f"{updates} update{'s' if updates > 1 else ''}"
+    )
 
 
 def duration_text(seconds: float) -> str:

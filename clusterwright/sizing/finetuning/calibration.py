@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from clusterwright.sizing.finetuning.configuration import Columns, Configuration
 from clusterwright.sizing.finetuning.memory import peak
 from clusterwright.sizing.finetuning.throughput import minutes_to_target, tokens_per_s
 from clusterwright.sizing.serving.calibration import UNSEEN_FRAMEWORK, CalibratedPairs, Level, read_calibration
+from clusterwright.sizing.serving.calibration import Calibration as ServingCalibration
 
 MEMORY, THROUGHPUT, TIME_TO_TRAIN = METRICS = ("memory", "throughput", "time_to_train")
 #: Scales of what the formulas give, by the metric that each multiplies.
@@ -25,10 +26,15 @@ NAMES = (*(field.name for field in fields(Factors)), *SCALES)
 BENCHMARK = "llama2_70b_lora"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration(CalibratedPairs):
-    """The calibration of fine-tuning."""
+    """The calibration of fine-tuning.
 
-    __slots__ = ()
+    Attributes:
+        serving: of the engine that generates answers, None where none are generated.
+    """
+
+    serving: ServingCalibration | None = None
 
     def band_of(self, row: Configuration, level: str, metric: str) -> tuple[float, float]:
         """Return P10 and P90 of ln(measured/predicted) of a run at its level, wider for an unknown framework."""

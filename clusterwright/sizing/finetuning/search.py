@@ -42,10 +42,13 @@ from clusterwright.sizing.finetuning.job import (
     FinetuneMemory,
     FinetuneSize,
     FinetuneStep,
+    Rollouts,
+    RolloutSize,
 )
 from clusterwright.sizing.finetuning.memory import CONTEXT_BYTES, PeakMemory, base_bytes, peak
+from clusterwright.sizing.finetuning.rollouts import Generation, generation_of, longest_of
 from clusterwright.sizing.finetuning.throughput import TokenTime, passes, token_time
-from clusterwright.sizing.serving.calibration import logarithms, memberships_of
+from clusterwright.sizing.serving.calibration import VAGUE_WIDENING, logarithms, memberships_of
 from clusterwright.sizing.serving.sizes import Predicted
 
 #: Sequences of a pass and group that are looked at, and accelerators that share a layer.
@@ -55,6 +58,8 @@ _TENSOR = (1, 2, 4, 8)
 _CARDS = (1, 2, 4, 8)
 _MOST_NODES = 1024
 _Z90 = NormalDist().inv_cdf(0.9)
+#: No band is narrower, and no probability nearer to 0 or 1.
+_NARROWEST = 1e-6
 #: Frameworks that share layers between accelerators by themselves.
 _SHARES_LAYERS = "benchmark"
 
@@ -65,8 +70,9 @@ class _Found:
 
     Attributes:
         memory: bytes of one accelerator by term, as `FinetuneMemory`; held: their sum, as predicted.
-        time: of a token; reference: share of it that a frozen reference adds.
+        time: of a token; added: what comes on top of it, over its training (parts of `FinetuneStep`).
         rate: tokens per second of all accelerators.
+        generation: of answers, None where all are given; trained_tokens: of a sequence with its padding.
     """
 
     rows: Sequence[Configuration]
@@ -76,11 +82,13 @@ class _Found:
     held: Array
     probability: Array
     time: TokenTime
-    reference: Array
+    added: dict[str, Array]
     rate: Array
     level: str
     memory_band: tuple[float, float]
     rate_band: tuple[float, float]
+    generation: Generation | None
+    trained_tokens: Array
 
 
 def search(
@@ -159,13 +167,25 @@ def _layouts(job: FinetuneJob, node: NodeType, count: int) -> Iterator[FinetuneL
         if rest or groups < 1 or job.global_batch % (groups * together):
             continue
         each = job.global_batch // groups
-        ways = product(_shardings(job, node, groups=groups, tensor=tensor), batches, _recomputed(job))
-        for (sharding, shards), batch, again in ways:
+        ways = product(
+            _shardings(job, node, groups=groups, tensor=tensor), batches, _recomputed(job), _generating(job, node, gpus)
+        )
+        for (sharding, shards), batch, again, together_generating in ways:
             if each % batch == 0:
                 yield FinetuneLayout(
-                    gpus=gpus, tensor=tensor, data=groups, sharding=sharding, shards=shards,
-                    micro_batch=batch, accumulation=each // batch, recompute=again,
+                    gpus=gpus, tensor=tensor, data=groups, sharding=sharding, shards=shards, micro_batch=batch,
+                    accumulation=each // batch, recompute=again, generation_tensor=together_generating,
                 )  # fmt: skip
+
+
+def _generating(job: FinetuneJob, node: NodeType, gpus: int) -> tuple[int, ...]:
+    """Return the accelerators that may generate together: of one node, each with whole heads, all workers alike."""
+    if job.rollouts is None:
+        return (1,)
+    heads, inside = float(job.model.shape.query_heads), math.gcd(gpus, node.gpus)
+    return tuple(
+        size for size in _TENSOR if inside % size == 0 and heads % size == 0 and job.global_batch * size % gpus == 0
+    )
 
 
 def _sizes(job: FinetuneJob, node: NodeType, count: int) -> tuple[int, ...]:
@@ -186,9 +206,13 @@ def _recomputed(job: FinetuneJob) -> tuple[bool, ...]:
 
 
 def _shardings(job: FinetuneJob, node: NodeType, *, groups: int, tensor: int) -> Iterator[tuple[str, int]]:
-    """Yield what weights and states are divided over. All trained weights are, where there is more than one group."""
+    """Yield what weights and states are divided over. All trained weights are, where there is more than one group.
+
+    Beside adapters, frozen weights are whole where answers are generated, unless they are held otherwise: adapters are
+    merged into whole matrices that the engine loads (trl/generation/vllm_generation.py of release 1.16.0).
+    """
     inside = max(node.gpus // tensor, 1)
-    divides = job.practice.sharded or job.method == FULL
+    divides = job.method == FULL or (job.practice.sharded and job.rollouts is None)
     known = {NONE: 1, NODE: min(inside, groups), ALL: groups}
     if groups == 1:
         yield NONE, 1
@@ -254,17 +278,23 @@ def _computed(job: FinetuneJob, node: NodeType, layouts: Sequence[FinetuneLayout
     factors = factors_of(given)
     scale = float(np.exp(given["memory_scale"][0]))
     terms = _terms(job, columns, peak(columns.model, columns.task, factors), scale)
-    held: Array = np.asarray(sum(terms.values()))
     level = calibration.level_of(rows[0])
     memory_band = calibration.band_of(rows[0], level, MEMORY)
+    generation = None
+    if job.rollouts is not None:
+        free = _most_bytes(job, node, memory_band) - np.asarray(sum(terms.values()))
+        generation = generation_of(job, layouts, node.accelerator, columns.device, calibration.serving, free=free)
+        terms |= {"serving_weights": generation.weights, "serving_cache": generation.cache}
+    held: Array = np.asarray(sum(terms.values()))
     room = np.log(node.hbm_bytes_per_gpu / held)
     spread = np.where(room >= 0, memory_band[1], -memory_band[0]) / _Z90
-    probability = np.array([NormalDist().cdf(one) for one in room / np.maximum(spread, 1e-6)])
+    probability = np.array([NormalDist().cdf(one) for one in room / np.maximum(spread, _NARROWEST)])
+    columns = _as_trained(job, columns, layouts)
     time = token_time(columns.model, columns.device, columns.task, factors)
     time = _with_reduction(job, node, time, columns, layouts)
-    turns = np.asarray(passes(columns.task))
-    reference = 1.0 / turns if job.preference else np.zeros(len(rows))
-    rate = np.exp(given["throughput_scale"][0]) / time.total / (1.0 + reference)
+    faster = np.exp(given["throughput_scale"][0])
+    added = _added(job, columns, time.total / faster, layouts, generation)
+    rate = faster / time.total / (1.0 + np.asarray(sum(added.values())))
     return _Found(
         rows=rows,
         columns=columns,
@@ -273,12 +303,59 @@ def _computed(job: FinetuneJob, node: NodeType, layouts: Sequence[FinetuneLayout
         held=held,
         probability=probability,
         time=time,
-        reference=reference,
+        added=added,
         rate=rate * np.array([layout.gpus for layout in layouts]),
         level=level,
         memory_band=memory_band,
         rate_band=calibration.band_of(rows[0], level, THROUGHPUT),
+        generation=generation,
+        trained_tokens=np.broadcast_to(np.asarray(columns.task.tokens), len(rows)),
     )
+
+
+def _most_bytes(job: FinetuneJob, node: NodeType, band: tuple[float, float]) -> float:
+    """Return the bytes of an accelerator that a prediction may have to fit with the probability that is asked for."""
+    score = NormalDist().inv_cdf(min(max(job.memory_confidence, _NARROWEST), 1.0 - _NARROWEST))
+    spread = max(band[1] if score >= 0 else -band[0], _NARROWEST) / _Z90
+    return node.hbm_bytes_per_gpu * math.exp(-score * spread)
+
+
+def _as_trained(job: FinetuneJob, columns: Columns, layouts: Sequence[FinetuneLayout]) -> Columns:
+    """Return columns whose sequences have the padding with which they are trained on.
+
+    Generated answers are padded to the longest of those that a group has of a batch; memory is that of the longest
+    there can be.
+    """
+    if job.rollouts is None:
+        return columns
+    own = np.array([job.global_batch / layout.data for layout in layouts])
+    padded = np.minimum(job.rollouts.prompt_tokens + longest_of(job.rollouts, own), job.sequence_tokens)
+    filled = job.rollouts.sequence_tokens / padded
+    return replace(columns, task=replace(columns.task, tokens=padded, filled=filled))
+
+
+def _added(
+    job: FinetuneJob, columns: Columns, trained_s: Array, layouts: Sequence[FinetuneLayout], found: Generation | None
+) -> dict[str, Array]:
+    """Return what comes on top of the training of a token, over its seconds, by part of a step.
+
+    A forward pass is one of `passes`. What is done once for a batch of answers counts for all of its updates. The
+    probabilities of generated answers are computed again before the first update, whatever follows: the engine's own
+    are not quite those of what is trained (`vllm_importance_sampling_correction`, by default true in TRL 0.28 to 1.16).
+    """
+    updates = 1.0 if job.rollouts is None else float(job.rollouts.updates)
+    forward = 1.0 / np.asarray(passes(columns.task)) / updates
+    nothing = np.zeros(len(layouts))
+    added = {
+        "reference": forward if job.has_reference else nothing,
+        "scoring": nothing if found is None else forward,
+        "generating": nothing,
+    }
+    if job.rollouts is not None and found is not None:
+        gpus = np.array([layout.gpus for layout in layouts])
+        token_s = found.time.total_s * gpus / (job.global_batch * job.rollouts.sequence_tokens * updates)
+        added["generating"] = np.asarray(token_s / trained_s)
+    return added
 
 
 def _terms(job: FinetuneJob, columns: Columns, memory: PeakMemory, scale: float) -> dict[str, Array]:
@@ -287,7 +364,7 @@ def _terms(job: FinetuneJob, columns: Columns, memory: PeakMemory, scale: float)
     A frozen reference is a second copy of the weights where all are trained; beside adapters it is the base itself.
     """
     terms = {field.name: getattr(memory, field.name) for field in fields(memory)}
-    if job.preference and job.method == FULL:
+    if job.has_reference and job.method == FULL:
         split = columns.task.model_parallel * columns.task.shards
         terms["weights"] = terms["weights"] + base_bytes(columns.model, columns.task) / split
     terms["allocator"] = memory.reserved() - memory.total()
@@ -310,8 +387,8 @@ def _with_reduction(
     inside = np.array([layout.gpus <= node.gpus for layout in layouts])
     links = np.where(inside, device.scale_up_bytes_per_s, device.network_bytes_per_s)
     gpus = np.array([layout.gpus for layout in layouts])
-    added = moved / links * gpus / (job.global_batch * job.sequence_tokens)
-    return replace(time, update=np.asarray(time.update + added), total=np.asarray(time.total + added / job.filled))
+    added = moved / links * gpus / (job.global_batch * task.tokens)
+    return replace(time, update=np.asarray(time.update + added), total=np.asarray(time.total + added / task.filled))
 
 
 def _order(found: _Found, index: int) -> tuple[float, int, int]:
@@ -322,7 +399,7 @@ def _order(found: _Found, index: int) -> tuple[float, int, int]:
 
 def _size(job: FinetuneJob, node: NodeType, found: _Found, index: int) -> FinetuneSize:
     layout = found.layouts[index]
-    rate = _banded(float(found.rate[index]), found.rate_band)
+    rate = _rate(found, index)
     each = job.global_batch * job.sequence_tokens * job.filled
     steps = math.ceil(job.sequences / job.global_batch)
     stored = np.broadcast_to(np.asarray(base_bytes(found.columns.model, found.columns.task)), len(found.rows))
@@ -342,7 +419,50 @@ def _size(job: FinetuneJob, node: NodeType, found: _Found, index: int) -> Finetu
         step=_step(found, index),
         passes=float(np.asarray(passes(found.columns.task))[index]),
         level=found.level,
+        rollouts=None if job.rollouts is None else _rollout_size(job, job.rollouts, node, found, index),
     )
+
+
+def _rollout_size(job: FinetuneJob, rollouts: Rollouts, node: NodeType, found: _Found, index: int) -> RolloutSize:
+    generation, layout = found.generation, found.layouts[index]
+    assert generation is not None  # noqa: S101 - of a job with rollouts
+    batch = job.global_batch * rollouts.sequence_tokens
+    trained_s = batch * rollouts.updates / float(found.rate[index]) * _shares(found, index)["training"]
+    return RolloutSize(
+        workers=layout.gpus // layout.generation_tensor,
+        answers=round(float(generation.workers.sequences[index])),
+        slots=round(float(generation.slots[index])),
+        longest_tokens=float(generation.longest[index]),
+        trained_tokens=float(found.trained_tokens[index]),
+        prefill_s=float(generation.time.prefill_s[index]),
+        decode_s=float(generation.time.decode_s[index]),
+        scoring_s=trained_s * float(found.added["scoring"][index] + found.added["reference"][index]),
+        memory_share=float(generation.weights[index] + generation.cache[index]) / node.hbm_bytes_per_gpu,
+    )
+
+
+def _shares(found: _Found, index: int) -> dict[str, float]:
+    """Return the shares of an update of its training, and of what comes on top of it."""
+    added = {name: float(values[index]) for name, values in found.added.items()}
+    whole = 1.0 + sum(added.values())
+    return {"training": 1.0 / whole, **{name: value / whole for name, value in added.items()}}
+
+
+def _rate(found: _Found, index: int) -> Predicted:
+    """Return tokens per second with their band.
+
+    Where answers are generated, both engines are as far off as each is by itself, in the same direction. No such run
+    was measured: the band of training is widened as that of a run with words that no measurement has.
+    """
+    value, band = float(found.rate[index]), found.rate_band
+    if found.generation is None:
+        return _banded(value, band)
+    generating = _shares(found, index)["generating"]
+    low, high = (
+        value / ((1.0 - generating) * math.exp(-own * VAGUE_WIDENING) + generating * math.exp(-other))
+        for own, other in zip(band, found.generation.workers.band, strict=True)
+    )
+    return Predicted(value=value, low=low, high=high)
 
 
 def _banded(value: float, band: tuple[float, float]) -> Predicted:
@@ -350,14 +470,13 @@ def _banded(value: float, band: tuple[float, float]) -> Predicted:
 
 
 def _step(found: _Found, index: int) -> FinetuneStep:
-    time, extra = found.time, float(found.reference[index])
+    time = found.time
     parts = {
         "multiplying": time.multiplied, "element_wise": time.streamed, "unpacking": time.unpacked,
         "gathering": time.waiting, "uncompiled": time.interpreted, "tensor_parallel": time.shared,
         "host_memory": time.hosted, "updating": time.update,
     }  # fmt: skip
     seconds = {name: float(np.asarray(values)[index]) for name, values in parts.items()}
-    total = sum(seconds.values())
-    return FinetuneStep(
-        **{name: value / total / (1.0 + extra) for name, value in seconds.items()}, reference=extra / (1.0 + extra)
-    )
+    total, shares = sum(seconds.values()), _shares(found, index)
+    training = shares.pop("training")
+    return FinetuneStep(**{name: value / total * training for name, value in seconds.items()}, **shares)
