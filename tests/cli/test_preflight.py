@@ -90,6 +90,24 @@ def test_a_project_of_single_gpus_passes_as_it_is_written(
     assert {check for check, _ in failed} <= {"PRE003"}, failed
 
 
+_GROUPS = _TUNE.replace("sequence_length: 2048", "framework: trl\n  objective: grpo").replace(
+    "mean_tokens: 500, epochs: 3}", "epochs: 1}\n  rollouts: {prompt_tokens: 200, answer_tokens: 400}"
+)
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
+@pytest.mark.parametrize("text", [_GROUPS, _TUNE], ids=["trl", "torchtune"])
+def test_jobs_that_fine_tune_start_with_stand_ins(command: Command, tmp_path: Path, text: str, scheduler: str) -> None:
+    """What only their user knows is made up: weights, data, learning rate, and the reward of generated answers."""
+    blueprint, folder = tmp_path / "blueprint.yaml", tmp_path / "project"
+    blueprint.write_text(text)
+    chosen = f"targets.aws.scheduler={scheduler}"
+    assert command("stack", blueprint, "--on", "aws", "-o", folder, "--set", chosen).code == 0
+    results = json.loads(command("preflight", folder, "--no-run", "--json").out)["results"]
+    (tried,) = (one for one in results if one["check"] == "PRE047")
+    assert tried["status"] == "PASS", tried["message"]
+
+
 def test_json(command: Command, project: Path) -> None:
     """JSON has every result with id, status, place and fix; the counts are those of the results."""
     document = json.loads(command("preflight", project, "--json").out)

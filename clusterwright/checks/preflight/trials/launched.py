@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 
 from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
@@ -29,9 +30,21 @@ from clusterwright.checks.preflight.trials.launching import (
 from clusterwright.checks.preflight.trials.machine import NOT_HERE
 
 _SHELL_ERROR = re.compile(r"(?m)^.*(unbound variable|syntax error|bad substitution|unexpected end of file).*$")
-_TRAINS, _SERVES = ("torchrun", "accelerate", "deepspeed", "python", "python3"), ("vllm", "trtllm-serve")
+_TRAINS, _SERVES = ("torchrun", "accelerate", "tune", "deepspeed", "python", "python3"), ("vllm", "trtllm-serve")
 _EVERY = re.compile(r"checkpoint every (\d+) steps")
 _MODEL = "/shared/models/trial"
+#: The script of a fine-tuning job; what its user gives beside an image (to a pod through `submit.sh`); and weights.
+_TUNES = "finetune.sbatch"
+_GIVEN = MappingProxyType(
+    {
+        "MODEL_PATH": _MODEL,
+        "DATA_PATH": "organisation/data",
+        "CHECKPOINT_PATH": "/shared/checkpoints/trial",
+        "LEARNING_RATE": "1e-4",
+        "REWARD": "accuracy_reward",
+    }
+)
+_WEIGHTS = MappingProxyType({f"{_MODEL}/config.json": "{}"})
 #: Of a path, as pods and containers have it.
 _KEPT = ("/shared", "/bucket")
 
@@ -70,6 +83,9 @@ def _batch_scripts(subject: Subject) -> Iterator[Judged]:
                 beside[f"{there}/{other.rpartition('/')[2]}"] = text_
         script = f"{there}/{name.rpartition('/')[2]}"
         values = {"CONTAINER_IMAGE": IMAGE, "MODEL_PATH": _MODEL}
+        if name.rpartition("/")[2] == _TUNES:
+            values |= _GIVEN
+            beside |= _WEIGHTS
         configured = {**_assignments(files.get(f"{folder}/job.env", "")), **values}
         found: list[tuple[Status, Found]] = []
         said: set[str] = set()
@@ -285,13 +301,22 @@ def _of_container(
         for entry in map(mapping, items(container.get("env")))
         if "value" in entry
     }
+    # What submit.sh asks for is in no file; jobs of other kinds have defaults.
+    asked = {
+        name: value
+        for name, value in _GIVEN.items()
+        if any(f"${name}" in word and f"${{{name}:-" not in word for word in command)
+    }
+    later = [mapping(mapping(entry).get("configMapRef")).get("name") for entry in items(container.get("envFrom"))]
+    if any(name is not None and text(name) not in held for name in later):
+        environment = {**asked, **environment}
     mounts = {
         text(mapping(entry).get("mountPath")): text(mapping(entry).get("name"))
         for entry in items(container.get("volumeMounts"))
     }
     given = tuple(sorted(environment.items()))
     folders = tuple(sorted(path for path in mounts if path.startswith("/")))
-    files = tuple(_configured(pods, mounts, held))
+    files = (*_configured(pods, mounts, held), *(_WEIGHTS.items() if "MODEL_PATH" in environment else ()))
     ran = started_pod(tuple(command), given, folders, files, "")
     if ran is None or ran.program is None:
         elsewhere = saved_elsewhere(command, _claimed(pods, mounts))

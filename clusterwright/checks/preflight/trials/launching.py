@@ -8,7 +8,7 @@ from functools import lru_cache
 from clusterwright.checks.preflight.trials.machine import Call, Machine, Ran
 
 #: Start the processes of a job, or serve.
-PROGRAMS = ("torchrun", "vllm", "trtllm-serve", "accelerate", "deepspeed", "python3", "python", "mpirun")
+PROGRAMS = ("torchrun", "vllm", "trtllm-serve", "accelerate", "tune", "deepspeed", "python3", "python", "mpirun")
 _SBATCH = re.compile(r"(?m)^#SBATCH[ \t]+(.*)$")
 _SHORT = {
     "-N": "nodes", "-n": "ntasks", "-c": "cpus-per-task", "-G": "gpus", "-t": "time", "-p": "partition", "-o": "output",

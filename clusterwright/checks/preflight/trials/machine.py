@@ -56,7 +56,7 @@ _PRETENDED = (
     "mkfs.xfs", "mkfs.ext4", "mkswap",
     "wipefs", "parted", "sgdisk", "pvcreate", "vgcreate", "lvcreate", "cryptsetup", "make", "setcap", "apparmor_parser",
     "ldconfig", "udevadm", "update-ca-certificates", "python3", "python", "pip", "pip3", "torchrun", "vllm",
-    "trtllm-serve", "accelerate", "deepspeed", "mpirun", "ssh", "ssh-keygen", "openssl", "logger", "swapoff",
+    "trtllm-serve", "accelerate", "tune", "deepspeed", "mpirun", "ssh", "ssh-keygen", "openssl", "logger", "swapoff",
     "ethtool", "ip", "ifconfig", "depmod", "reboot", "shutdown", "jq", "nvidia-persistenced", "nvidia-container-cli",
 )  # fmt: skip
 #: Absolute paths of a machine; device files that every process has are the real ones.

@@ -275,7 +275,7 @@ srun | mpirun)
     while [ $# -gt 0 ] && { [[ $1 == -* ]] || ! command -v "$1" >/dev/null; }; do shift; done
     [ $# -eq 0 ] || TRIAL_HOST=node-2 SLURM_PROCID=1 SLURM_NODEID=1 SLURM_LOCALID=0 "$@"
     ;;
-torchrun | vllm | accelerate | deepspeed | trtllm-serve)
+torchrun | vllm | accelerate | tune | deepspeed | trtllm-serve)
     env -0 >"$ANSWERS/environment-$$"
     ! faulty program
     ;;
