@@ -69,7 +69,10 @@ def _true_of(papers: Papers) -> set[str]:
     system = papers.catalogue.systems[documents.design.inventory.system]
     software = documents.plan.software_of(documents.option.target)
     architecture = None if software is None else software.version("host_architecture")
-    found = {"", papers.catalogue.accelerators[system.accelerator].vendor.lower()}
+    vendor = papers.catalogue.accelerators[system.accelerator].vendor.lower()
+    found = {"", vendor}
+    if vendor == "nvidia":
+        found.add("dgx" if system.name.startswith("NVIDIA DGX") else "no-dgx")
     if (architecture or "x86_64") == "x86_64":
         found.add("x86")
     return found | {str(getattr(documents.plan.workload, "framework", "")).lower()}

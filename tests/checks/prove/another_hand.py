@@ -1341,7 +1341,7 @@ FAULTS: tuple[Planted, ...] = (
         "address of a controller",
         ROCE,
         "PRV001",
-        pattern(P + "machines.csv", r"^(node004,compute,,[\d.]+,)[\d.]+$", r"\g<1>10.64.0.240"),
+        pattern(P + "machines.csv", r"^(node004,compute,,[\d.]+,)[\d.]+(?=,)", r"\g<1>10.64.0.240"),
     ),
     Planted("provisioning", "alert on lost GPUs", GB, "PRV008", text(P + "services/alerts.yml", "< 4", "< 2")),
     Planted(
