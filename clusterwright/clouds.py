@@ -29,6 +29,7 @@ class Cloud:
         lists_are_partial: whether lists of the regions that offer a type omit whole regions (government, China), so
             that a region's absence from a list proves nothing.
         kubernetes_has_images: whether managed Kubernetes chooses the nodes' image by its own version.
+        names_ways_out: whether the machines' firewall lets out what a rule names alone.
         roce_library: name of RoCE in the software tables, since a provider may have its own collective library.
     """
 
@@ -43,6 +44,7 @@ class Cloud:
     labels_in_lower_case: bool = False
     lists_are_partial: bool = False
     kubernetes_has_images: bool = False
+    names_ways_out: bool = False
     roce_library: str = "roce"
 
     def fits_region(self, zone: str, region: str) -> bool:
@@ -79,6 +81,7 @@ CLOUDS: Mapping[str, Cloud] = MappingProxyType(
             zone_name="{region}{last}",
             zone_key="availabilityZone",
             lists_are_partial=True,
+            names_ways_out=True,
         ),
         "azure": Cloud(
             id="azure",

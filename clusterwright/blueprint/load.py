@@ -18,7 +18,7 @@ from clusterwright.blueprint.reading.document import Document, document_of, pars
 from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.blueprint.schema import TARGET_SECTIONS, Blueprint
-from clusterwright.blueprint.sections import jobs, users
+from clusterwright.blueprint.sections import directory, jobs, users
 from clusterwright.blueprint.sizes import not_named_once
 from clusterwright.blueprint.workloads.training import MODEL_FORMS
 from clusterwright.errors import InputError, UnitError
@@ -90,6 +90,7 @@ _OF_USERS = {
     "extra_forbidden": "USR012",
     "too_long": "USR013",
 }
+_OF_DIRECTORY = {"missing": "DIR010", "": "DIR011", "extra_forbidden": "DIR012"}
 _OF_JOBS = {"": "JOB009", "extra_forbidden": "JOB010"} | dict.fromkeys(
     ("literal_error", "greater_than", "less_than_equal", "too_short", "too_long"), "JOB011"
 )
@@ -99,6 +100,7 @@ _RULES_OF_FORM: dict[KeyPath, Mapping[str, str | None]] = {
     ("cluster", "users"): _OF_USERS,
     ("cluster", "groups"): _OF_USERS,
     ("cluster", "identity"): _OF_USERS,
+    ("cluster", "directory"): _OF_DIRECTORY,
     ("cluster", "jobs"): _OF_JOBS,
     ("traffic",): _OF_TRAFFIC,
     ("goals", "percentile"): _OF_TRAFFIC,
@@ -256,7 +258,11 @@ def _of_cluster(value: dict[str, Any]) -> Iterable[Problem]:
     pods = [
         str(name) for name, target in sections if isinstance(target, dict) and target.get("scheduler") == "kubernetes"
     ]
-    return (*users.problems_as_written(cluster), *jobs.problems_as_written(cluster, pods))
+    return (
+        *users.problems_as_written(cluster),
+        *directory.problems_as_written(cluster),
+        *jobs.problems_as_written(cluster, pods),
+    )
 
 
 def override(value: dict[str, Any], given: str) -> KeyPath:

@@ -24,6 +24,7 @@ from clusterwright.blueprint.fields import (
 from clusterwright.blueprint.quantities import Duration, Fraction, Money
 from clusterwright.blueprint.sections.clouds import AwsTarget, AzureTarget, GcpTarget
 from clusterwright.blueprint.sections.data import DataLoading, Storage
+from clusterwright.blueprint.sections.directory import DirectorySection
 from clusterwright.blueprint.sections.finances import TcoSection
 from clusterwright.blueprint.sections.jobs import Jobs
 from clusterwright.blueprint.sections.networks import OnPremNetwork, PowerCap
@@ -273,7 +274,10 @@ class Cluster(Section):
     groups: list[GroupSection] = Field(default_factory=list, description="groups of users, for shared files")
     identity: Identity = Field(
         "local",
-        description="local: users and groups are made on every machine; directory (LDAP) is refused: nothing joins it",
+        description="local: users and groups are made on every machine; directory: beside them, machines ask directory",
+    )
+    directory: DirectorySection | None = Field(
+        None, description="LDAP server or Active Directory whose users work on a cluster with Slurm; none by default"
     )
 
 

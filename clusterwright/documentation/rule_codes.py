@@ -16,6 +16,7 @@ SUBJECTS = {
     "CBL": "Cable reach",
     "CLG": "Cooling",
     "DAT": "Training data",
+    "DIR": "Directory of users",
     "EFF": "Keys without effect",
     "ENG": "Flags of serving engines",
     "EVD": "Evidence behind a prediction",

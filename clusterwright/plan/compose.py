@@ -8,6 +8,7 @@ from clusterwright import __version__
 from clusterwright.blueprint.rules.hardware import CLOUDS
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.clouds import CloudTarget
+from clusterwright.blueprint.sections.directory import directory_of
 from clusterwright.blueprint.sections.jobs import SHARED_PATH, Jobs
 from clusterwright.blueprint.sections.stack_state import StackState
 from clusterwright.blueprint.sections.tenants import TenantSection
@@ -136,7 +137,8 @@ def compose(
                 jobs=_jobs(cluster.jobs, blueprint.name),
                 users=tuple(users),
                 groups=tuple(groups),
-                identity=cluster.identity,
+                identity=cluster.identity if cluster.directory is None else "directory",
+                directory=None if cluster.directory is None else directory_of(cluster.directory),
                 tenants=_tenants(blueprint.tenants),
             ),
             recommended="",

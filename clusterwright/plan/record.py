@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 from clusterwright.catalog.own_facts import OwnFact
 from clusterwright.catalog.records import Model, NodeNetwork
 from clusterwright.catalog.software.node import Software
+from clusterwright.directory_settings import Directory
 from clusterwright.errors import Finding, InputError
 from clusterwright.facility.bill import Bill
 from clusterwright.facility.design import OnPremDesign
@@ -119,7 +120,9 @@ class ClusterNames:
     """Validated names that reach Slurm, hosts, cloud resources and jobs; tags as (key, value).
 
     Attributes:
-        identity: where accounts come from: `local`, then users and groups are the list, or `directory`.
+        identity: where accounts come from: `local`, then users and groups are the list, or `directory`, then they are
+            those of `directory` too.
+        directory: that machines of Slurm are joined to; None for none.
         tenants: who shares a cluster on premises.
     """
 
@@ -131,6 +134,7 @@ class ClusterNames:
     users: tuple[User, ...] = ()
     groups: tuple[Group, ...] = ()
     identity: str = "local"
+    directory: Directory | None = None
     tenants: tuple[Tenant, ...] = ()
 
 

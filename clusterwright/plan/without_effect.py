@@ -55,7 +55,7 @@ def _cluster(blueprint: Blueprint) -> Iterator[Finding]:
                 yield no_effect(6, ("cluster", name), reason, f"remove {name}, or add such a target")
     targets = [target for name in TARGETS if (target := getattr(blueprint.targets, name)) is not None]
     if all(target.scheduler == "kubernetes" for target in targets):
-        for name in ("users", "groups"):
+        for name in ("users", "groups", "directory"):
             if given(blueprint.cluster, name):
                 yield no_effect(
                     10,

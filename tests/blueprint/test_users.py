@@ -232,12 +232,17 @@ def test_a_blueprint_says_where_the_mistake_is(tmp_path: Path) -> None:
     assert said.count("help:") == 6
 
 
-def test_a_directory_is_refused_everywhere(tmp_path: Path) -> None:
-    """No machine is joined to a directory, so that choice is refused with a sentence and not ignored."""
+def test_an_identity_that_disagrees_with_the_directory_is_refused(tmp_path: Path) -> None:
+    """A directory that nobody names cannot be joined, and one that is named is not ignored."""
     said = problems(tmp_path, "  identity: directory\n")
-    assert "error[USR008]: nothing that is written joins machines to a directory, in a cloud or on premises" in said
+    assert "error[USR008]: identity is directory, and cluster.directory does not say which one" in said
+    assert "blueprint.yaml:6:13" in said
     (found,) = user_problems([], [], "directory")
     assert found.id == "USR008"
+    (found,) = user_problems([], [], "local", joined=True)
+    assert found.id == "USR008"
+    for identity, joined in (("directory", True), ("local", False), (None, True), (None, False)):
+        assert not list(user_problems([], [], identity, joined=joined))  # type: ignore[arg-type]
 
 
 def test_a_user_needs_keys_said_or_said_to_have_none(tmp_path: Path) -> None:

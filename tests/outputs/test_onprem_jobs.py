@@ -11,7 +11,7 @@ from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import onprem_files
-from clusterwright.outputs.onprem.slurm.jobs import LIST_PATH, job_documents
+from clusterwright.outputs.onprem.slurm.jobs import DIRECTORY_PATH, LIST_PATH, PASSWORD_PATH, job_documents
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 #: What a rack-scale system asks of the building.
@@ -129,6 +129,32 @@ def test_users_come_with_every_environment() -> None:
     assert f"CLUSTER_USERS_ID={LIST_PATH}\n" in found["node/node.env"]
     sourced = {name for script in found.values() for name in re.findall(r'\. "\$here/([a-z_]+\.sh)"', script)}
     assert {f"node/{name}" for name in sourced} <= found.keys()
+
+
+def test_a_directory_comes_with_its_settings_and_scripts() -> None:
+    """The settings have no password, the page says where it goes; without a directory there is no word of one."""
+    named = "{uris: [ldaps://ldap1], base: dc=site, bind_dn: cn=c, allowed_groups: [hpc-users]}"
+    found = {}
+    for values in ([f"cluster.directory={named}"], []):
+        plan = plan_of(GPT3, values, "onprem")
+        written = onprem_files(plan, plan.options[0], load())
+        found[bool(values)] = {
+            name: file.content.decode() for name, file in written.items() if name.startswith("node/")
+        }
+        page = written["users.md"].content.decode()
+        assert (PASSWORD_PATH in page) == ("## Users of the directory" in page) == bool(values)
+    joined, plain = found[True], found[False]
+    assert joined["node/directory.conf"].splitlines()[:2] == ["uri ldaps://ldap1", "base dc=site"]
+    assert (
+        f"CLUSTER_DIRECTORY_ID={DIRECTORY_PATH}\nCLUSTER_DIRECTORY_PASSWORD_ID={PASSWORD_PATH}\n"
+        in joined["node/node.env"]
+    )
+    called = {
+        name for script in joined.values() for name in re.findall(r'"\$here/(users_directory[a-z_]*\.sh)"', script)
+    }
+    assert {f"node/{name}" for name in called} <= joined.keys()
+    assert not [name for name in plain if "directory" in name]
+    assert "DIRECTORY" not in plain["node/node.env"]
 
 
 def test_adapters_are_named_or_looked_for() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterwright import assets, user_list
+from clusterwright import assets, directory_settings, user_list
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.project import example as example_project
 from clusterwright.outputs.project.files import SCHEDULERS, project_files
@@ -43,10 +43,12 @@ def test_overlays_are_laid_over_each_other() -> None:
     files = project_files("aws", "slurm")
     assert set(files) == {
         "README.md", "cluster.sh", "foundation/Pulumi.example.yaml", "gpu_cluster/slurm/__init__.py",
-        "gpu_cluster/user_list.py", "node/bootstrap.sh", "node/secret_aws.sh", "requirements.txt",
+        "gpu_cluster/directory_settings.py", "gpu_cluster/user_list.py", "node/bootstrap.sh",
+        "node/secret_aws.sh", "requirements.txt",
     }  # fmt: skip
-    # Users are checked by the same rules in the blueprint and in the stacks.
+    # Users and directory are checked by the same rules in the blueprint and in the stacks.
     assert files["gpu_cluster/user_list.py"].content == Path(user_list.__file__).read_bytes()
+    assert files["gpu_cluster/directory_settings.py"].content == Path(directory_settings.__file__).read_bytes()
     assert files["cluster.sh"].executable
     assert files["requirements.txt"].content == b"-e .\npulumi-aws\n"
     assert files["README.md"].content == b"# A\n\n# B\n"
@@ -109,3 +111,19 @@ def exact_versions(text: str) -> dict[str, list[str]]:
         for line in entries
         if "==" in line
     }
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_boot_scripts_of_a_directory_come_with_one_alone(cloud: str) -> None:
+    """Without a directory machines boot with the scripts that they had; with one, a step after the users is new."""
+    plain, joined = (project_files(cloud, "slurm", with_directory=one) for one in (False, True))
+    assert not [path for path in plain if path.startswith("node/users_directory")]
+    assert {path.removeprefix("node/users_directory") for path in set(joined) - set(plain)} == {
+        ".md", ".sh", "_logins.sh", "_password.sh",
+    }  # fmt: skip
+    assert {path for path in plain if plain[path] != joined[path]} == {"node/bootstrap.sh"}
+    before, after = (files["node/bootstrap.sh"].content.decode().splitlines() for files in (plain, joined))
+    step = 'bash "$here/users_directory.sh"'
+    assert [line for line in after if line != step] == before
+    assert after[after.index(step) - 1] == 'bash "$here/users.sh"'
+    assert not [path for path in project_files(cloud, "kubernetes", with_directory=True) if "directory" in path]

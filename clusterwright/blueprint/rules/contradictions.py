@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from clusterwright.blueprint.reading.problems import Path, Problem
 from clusterwright.blueprint.schema import TARGETS, Blueprint
+from clusterwright.blueprint.sections.directory import directory_problems
 from clusterwright.blueprint.sections.jobs import job_problems
 from clusterwright.blueprint.sections.tenants import tenant_problems
 from clusterwright.blueprint.sections.users import user_problems
@@ -12,6 +13,7 @@ from clusterwright.blueprint.workloads.finetuning import Finetune
 from clusterwright.blueprint.workloads.serving import Serve
 from clusterwright.blueprint.workloads.training import Train
 from clusterwright.catalog.records import Model
+from clusterwright.clouds import CLOUDS
 
 _PARALLELISM: Path = ("workload", "parallelism")
 
@@ -24,8 +26,17 @@ def contradictions(blueprint: Blueprint) -> list[Problem]:
         if target is not None:
             problems += _sizes(("targets", name), target)
     cluster = blueprint.cluster
-    problems += user_problems(cluster.users, cluster.groups, cluster.identity)
-    problems += tenant_problems(blueprint.tenants, cluster.users, cluster.partition)
+    problems += user_problems(
+        cluster.users,
+        cluster.groups,
+        cluster.identity if "identity" in cluster.model_fields_set else None,
+        joined=cluster.directory is not None,
+    )
+    closed = [name for name, cloud in CLOUDS.items() if cloud.names_ways_out and _boots_machines(blueprint, name)]
+    problems += directory_problems(cluster.directory, cluster.users, cluster.groups, closed)
+    problems += tenant_problems(
+        blueprint.tenants, cluster.users, cluster.partition, joined=cluster.directory is not None
+    )
     problems += job_problems(cluster.jobs, [name for name in TARGETS if _places_pods(blueprint, name)])
     if isinstance(blueprint.workload, Train):
         problems += [*_layout(blueprint.workload), *_batch(blueprint.workload)]
@@ -53,6 +64,11 @@ def _sizes(path: Path, target: Sizes) -> Iterator[Problem]:
 def _places_pods(blueprint: Blueprint, name: str) -> bool:
     target = getattr(blueprint.targets, name)
     return target is not None and target.scheduler == "kubernetes"
+
+
+def _boots_machines(blueprint: Blueprint, name: str) -> bool:
+    """Tell whether a target has machines of Slurm, which ask a directory."""
+    return getattr(blueprint.targets, name) is not None and not _places_pods(blueprint, name)
 
 
 def _any_holds(rule: Multiple, least: int, most: int) -> bool:

@@ -1,11 +1,13 @@
 """The section `tenants`: shares of the cluster by tenant, and their precedence."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic.json_schema import WithJsonSchema
 
+from clusterwright import user_list
 from clusterwright.blueprint import names
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.quantities import Duration, Fraction
@@ -40,7 +42,8 @@ class TenantSection(Section):
         "borrow", description="borrow: it may use what others leave free until they need it; keep: its share alone"
     )
     users: Annotated[list[str], Field(max_length=2000)] = Field(
-        default_factory=list, description="of cluster.users, who submit for it (Slurm), for example [ada]"
+        default_factory=list,
+        description="of cluster.users or the directory, who submit for it (Slurm), for example [ada]",
     )
     max_gpus: Annotated[int, Field(ge=1, le=10_000_000)] | None = Field(
         None, description="GPUs at once, with what is borrowed; no limit by default"
@@ -57,7 +60,7 @@ class TenantSection(Section):
 
 
 def tenant_problems(
-    sections: Sequence[TenantSection], users: Sequence[UserSection], partition: str
+    sections: Sequence[TenantSection], users: Sequence[UserSection], partition: str, *, joined: bool = False
 ) -> Iterator[Problem]:
     """Yield what tenants say against each other and against the list of users, each at the key to change.
 
@@ -68,6 +71,7 @@ def tenant_problems(
         sections: of the blueprint.
         users: of the blueprint.
         partition: of all nodes.
+        joined: whether a directory is there, whose users are not known here: any name of a user may be one.
     """
     listed, seen, total = {user.name for user in users}, set[str](), 0.0
     for place, tenant in enumerate(sections):
@@ -92,7 +96,8 @@ def tenant_problems(
         seen.add(tenant.name)
         named = set[str]()
         for index, user in enumerate(tenant.users):
-            if user not in listed or user in named:
+            known = user in listed or (joined and _may_be_of_directory(user))
+            if not known or user in named:
                 yield Problem(
                     id="TEN003",
                     path=(*where, "users", index),
@@ -116,3 +121,8 @@ def tenant_problems(
                 help="give it a share, or set when_free: borrow",
             )
         # A listed user of two tenants is fine: the first is the account of jobs that name none.
+
+
+def _may_be_of_directory(user: str) -> bool:
+    """Tell whether Slurm takes a name that is no account of the machines themselves."""
+    return re.fullmatch(user_list.NAME, user) is not None and user not in user_list.RESERVED

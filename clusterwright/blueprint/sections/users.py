@@ -11,7 +11,7 @@ from clusterwright import user_list
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.reading.problems import Problem
 
-#: `local`: the list of the blueprint, the same on every machine; `directory`, an LDAP of the site, is refused.
+#: `local`: the list of the blueprint, the same on every machine; `directory`: beside it, that of `cluster.directory`.
 Identity = Literal["local", "directory"]
 
 _Name = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^{user_list.NAME}$"})]
@@ -75,23 +75,32 @@ def list_of(users: list[UserSection], groups: list[GroupSection]) -> tuple[list[
     )
 
 
-def user_problems(users: list[UserSection], groups: list[GroupSection], identity: Identity) -> Iterator[Problem]:
-    """Yield what is wrong with the list, and `USR008` for accounts that nothing would make.
+def user_problems(
+    users: list[UserSection], groups: list[GroupSection], identity: Identity | None, *, joined: bool = False
+) -> Iterator[Problem]:
+    """Yield what is wrong with the list, and `USR008` where two keys disagree on where accounts come from.
 
     Args:
         users: of the blueprint.
         groups: of the blueprint.
-        identity: where accounts come from.
+        identity: where accounts come from; None where the blueprint does not say it.
+        joined: whether the blueprint names a directory.
     """
     for fault in user_list.faults(*list_of(users, groups)):
         yield Problem(id=fault.id, path=("cluster", *fault.path), message=fault.message, help=fault.help)
-    if identity == "directory":
+    if identity == "directory" and not joined:
         yield Problem(
             id="USR008",
             path=("cluster", "identity"),
-            message="nothing that is written joins machines to a directory, in a cloud or on premises, so nobody could "
-            "submit",
-            help="set identity: local and list users by the directory's uids",
+            message="identity is directory, and cluster.directory does not say which one",
+            help="add cluster.directory with uris, base and allowed_groups, or remove identity",
+        )
+    elif identity == "local" and joined:
+        yield Problem(
+            id="USR008",
+            path=("cluster", "identity"),
+            message="identity is local, and cluster.directory names one that machines would be joined to",
+            help="remove identity: local users stay possible beside a directory; or remove cluster.directory",
         )
 
 
@@ -106,7 +115,9 @@ def problems_as_written(cluster: dict[str, Any]) -> list[Problem]:
     complete = isinstance(listed, list) and len(groups) == len(listed)
     places = {"users": user_places, "groups": group_places}
     found = []
-    for problem in user_problems(users, groups, "directory" if cluster.get("identity") == "directory" else "local"):
+    said = cluster.get("identity")
+    identity: Identity | None = said if said in ("local", "directory") else None
+    for problem in user_problems(users, groups, identity, joined=cluster.get("directory") is not None):
         _, section, *rest = problem.path
         if rest and isinstance(rest[0], int):
             rest[0] = places[str(section)][rest[0]]

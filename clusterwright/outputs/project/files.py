@@ -7,12 +7,12 @@ requirements are the exception: each overlay adds its own.
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from clusterwright import __version__, assets, user_list
+from clusterwright import __version__, assets, directory_settings, user_list
 from clusterwright.errors import ClusterwrightError
 from clusterwright.outputs.folder import File, text
 
@@ -26,8 +26,12 @@ _WORKFLOW = ".github/workflows/infrastructure.yml"
 _CONDITION, _STEP = "LOG_IN_IS_SET", "      - uses: ./log-in"
 #: What is in it for the version that the pull request's cost is made with.
 _VERSION = "CLUSTERWRIGHT_VERSION"
-_OF_ONE_CLOUD = ("bucket", "metric", "secret", "transport")
+_OF_ONE_CLOUD = ("bucket", "metric", "secret", "transport", "users_directory")
 _OTHER_PLACES = ("aws", "azure", "gcp", "local")
+#: Begin of the names of scripts that join a machine to a directory.
+_OF_DIRECTORY = "node/users_directory"
+#: Entry of a machine's boot, and its step after which a directory is joined.
+_BOOT, _USERS_STEP = "node/bootstrap.sh", 'bash "$here/users.sh"\n'
 #: Boot scripts that a pod of Kubernetes runs too, beside the one that publishes its cloud's metric.
 _OF_PODS = (".shellcheckrc", "busy_gpus.sh", "http.sh")
 
@@ -45,12 +49,14 @@ class LogIn:
     variables: str
 
 
-def project_files(cloud: str, scheduler: str) -> dict[str, File]:
+def project_files(cloud: str, scheduler: str, *, with_directory: bool = False) -> dict[str, File]:
     """Return the files by path within the project.
 
     Args:
         cloud: `aws`, `azure` or `gcp`.
         scheduler: `slurm` or `kubernetes`.
+        with_directory: whether machines of Slurm are joined to a directory. Those of other projects keep the boot
+            scripts that they have: a script that changes replaces nodes.
 
     Raises:
         ClusterwrightError: two overlays hold the same path.
@@ -68,6 +74,10 @@ def project_files(cloud: str, scheduler: str) -> dict[str, File]:
                 f"{overlay} holds {path}, which another overlay of the project holds too",
                 help="this is a mistake in Clusterwright's stacks; please report it",
             )
+    if with_directory and scheduler == "slurm":
+        files[_BOOT] = _with_directory(files[_BOOT])
+    else:
+        files = {path: file for path, file in files.items() if not path.startswith(_OF_DIRECTORY)}
     if _WORKFLOW in files:
         files[_WORKFLOW] = _with_log_in(files[_WORKFLOW], cloud)
     return dict(sorted(files.items()))
@@ -77,6 +87,12 @@ def log_in(cloud: str) -> LogIn:
     """Return how a workflow gets the cloud's credentials without a stored key."""
     entries = YAML(typ="safe").load(assets.root() / "stacks" / cloud / "log_in.yaml")
     return LogIn(condition=entries["if"], steps=entries["steps"], variables=entries["variables"])
+
+
+def _with_directory(boot: File) -> File:
+    written = boot.content.decode()
+    step = _USERS_STEP.replace("users", "users_directory")
+    return replace(boot, content=written.replace(_USERS_STEP, _USERS_STEP + step).encode())
 
 
 def _with_log_in(workflow: File, cloud: str) -> File:
@@ -98,8 +114,9 @@ def _overlaid(cloud: str, scheduler: str) -> Iterator[tuple[str, str, File]]:
         for path, file in copied(root / "stacks" / overlay).items():
             yield f"stacks/{overlay}", path, file
     if scheduler == "slurm":
-        rules = Path(user_list.__file__)
-        yield "clusterwright", "gpu_cluster/user_list.py", File(content=rules.read_bytes())
+        for rules in (user_list, directory_settings):
+            copy = Path(str(rules.__file__))
+            yield "clusterwright", f"gpu_cluster/{copy.name}", File(content=copy.read_bytes())
     foreign = {f"{kind}_{place}.sh" for kind in _OF_ONE_CLOUD for place in _OTHER_PLACES if place != cloud}
     for path, file in copied(root / "templates" / "node").items():
         if path not in foreign if scheduler == "slurm" else path in (*_OF_PODS, f"metric_{cloud}.sh"):

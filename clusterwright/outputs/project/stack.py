@@ -147,7 +147,10 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
     if option.design.file_system is None:
         raise InputError(f"{option.target} has no Pulumi project", help="one of aws, azure, gcp")
     files = {
-        kept_example(path): file for path, file in project_files(option.target, option.deployment.scheduler).items()
+        kept_example(path): file
+        for path, file in project_files(
+            option.target, option.deployment.scheduler, with_directory=plan.cluster.directory is not None
+        ).items()
     }
     if _NODE_TABLE in files:
         files[_NODE_TABLE] = replace(files[_NODE_TABLE], content=node_table(plan.software_of(option.target)).encode())

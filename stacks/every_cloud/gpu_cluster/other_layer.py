@@ -40,6 +40,11 @@ class OtherLayer:
         """Read a string."""
         return cast("pulumi.Output[str]", self._required(output))
 
+    def optional_text(self, output: str) -> pulumi.Output[str]:
+        """Read a string that a layer has only where it made something; empty otherwise."""
+        value = cast("pulumi.Output[str | None]", self._reference.get_output(output))
+        return pulumi.Output.all(self._owner, value).apply(lambda known: known[1] or "")
+
     def text_for_nodes(self, output: str, node_count: int) -> pulumi.Output[str]:
         """Read a string of the foundation that nodes are made with; more nodes than its network holds end the program.
 

@@ -1,5 +1,6 @@
 """Machines that boot in a trial: in order nothing is wrong, and each thing that a script leaves out is named."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -189,3 +190,77 @@ def test_a_boot_that_does_not_end_is_waited_for_once(monkeypatch: pytest.MonkeyP
     ended = booted("aws", (("bootstrap.sh", 'bash "$here/metadata.sh"\n', "while :; do :; done\n"),))
     assert [(role, ran.status) for role, ran in ended.roles.items()] == [("compute", None)]
     assert ended.faulty == {}
+
+
+JOINED: Changes = (
+    ("bootstrap.sh", 'bash "$here/users.sh"\n', 'bash "$here/users.sh"\nbash "$here/users_directory.sh"\n'),
+)
+WITH_DIRECTORY = replace(NODES["gcp"], directory=True)
+
+
+@cache
+def joined(changes: Changes = ()) -> str:
+    """Return everything that is wrong with machines of a project with a directory, a line each."""
+    files = {path.name: path.read_text() for path in SCRIPTS.iterdir() if path.suffix in (".sh", ".csv")}
+    for name, old, new in (*JOINED, *changes):
+        assert files[name].count(old) == 1, f"{name}: {old}"
+        files[name] = files[name].replace(old, new)
+    found = boots(frozenset(files.items()), WITH_DIRECTORY)
+    assert found is not None
+    assert {ran.status for ran in found.roles.values()} == {0}, "\n".join(ran.said for ran in found.roles.values())
+    return "\n".join(
+        f"{role}: {one.message}"
+        for role, ran in found.roles.items()
+        for one in problems(role, ran, WITH_DIRECTORY, 48, "UNLIMITED")
+    )
+
+
+def test_machines_of_a_directory_boot_as_they_should() -> None:
+    """Every role is joined, lets in those whom the settings name, and shows the password to nobody."""
+    assert joined() == ""
+
+
+DIRECTORY, LOGINS = "users_directory.sh", "users_directory_logins.sh"
+JOINED_CARELESSLY: Changes = (
+    (DIRECTORY, "ldap_tls_reqcert = demand", "ldap_tls_reqcert = never"),
+    (DIRECTORY, "ldap_uri = $uris", "ldap_uri = ldap://ldap1.example.com"),
+    (DIRECTORY, "sssd.conf 0600", "sssd.conf 0644"),
+    (DIRECTORY, "simple_allow_groups = $entering", "simple_allow_groups = others"),
+    (DIRECTORY, "enumerate = false", "enumerate = true"),
+    (DIRECTORY, "min_id = $first", "min_id = 1"),
+    (DIRECTORY, "= $CLUSTER_SHARED_PATH/home/%u", "= /home/%u"),
+    (DIRECTORY, "start_service sssd", ": sssd"),
+    (DIRECTORY, "entering=''", ":"),
+    (LOGINS, "KbdInteractiveAuthentication $asks", "KbdInteractiveAuthentication yes"),
+    (LOGINS, '"%$ADMINISTRATORS ALL', '"%ALL ALL'),
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "compute: ldap_tls_reqcert is never: any server may say who becomes root",
+        "compute: asks the directory in plain text",
+        "compute: has /etc/sssd/sssd.conf with mode 0644",
+        "compute: writes a secret (password of the directory) into /etc/sssd/sssd.conf, mode 0644",
+        "login: lets in others of the directory, and the settings say trial-admins, trial-users",
+        "compute: lets in others of the directory, and the settings say nobody on nodes",
+        "compute: enumerate is true",
+        "compute: min_id is 1",
+        "compute: override_homedir is /home/%u",
+        "compute: starts no sssd",
+        "login: lets passwords in",
+        "login: makes every user root",
+    ],
+)
+def test_a_directory_that_is_joined_carelessly_is_found(said: str) -> None:
+    """Plain text, any certificate, everybody, a file that others read: each is named for the role that has it."""
+    assert said in joined(JOINED_CARELESSLY)
+
+
+def test_a_machine_that_is_not_joined_is_found() -> None:
+    """The step of the boot left out, and a trace of the shell that would show the password."""
+    left_out = ("bootstrap.sh", 'bash "$here/users_directory.sh"\n', "")
+    assert "compute: is not joined to the directory" in joined((left_out,))
+    traced = (DIRECTORY, "install_text /etc/sssd/sssd.conf", "set -x; install_text /etc/sssd/sssd.conf")
+    assert "compute: prints a secret (password of the directory)" in joined((traced,))

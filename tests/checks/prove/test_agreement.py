@@ -36,6 +36,7 @@ targets:
 economics: {as_of: 2026-10-16}
 site: {power_price: 0.1 USD/kWh, pue: 1.25}
 """
+_DIRECTORY = "  directory: {uris: [ldaps://ldap1], base: dc=site, bind_dn: cn=c, allowed_groups: [hpc-users]}\n"
 _TENANTS = """\
 tenants:
   - {name: research, share: 60 %, users: [ada]}
@@ -62,7 +63,8 @@ _BLUEPRINTS = {
     # With leaves and spines; the others have the one switch that joins four nodes.
     SLURM: _TRAIN.replace("SCHEDULER", "slurm, fabric: {purchase: full-units}"),
     KUBERNETES: _TRAIN.replace("SCHEDULER", "kubernetes"),
-    SHARES: _TRAIN.replace("SCHEDULER", "slurm") + _TENANTS,
+    # Tenants with users of a directory.
+    SHARES: _TRAIN.replace("SCHEDULER", "slurm").replace("cluster:\n", f"cluster:\n{_DIRECTORY}") + _TENANTS,
     SHARED: _TRAIN.replace("SCHEDULER", "kubernetes") + _TENANTS,
     DIVIDED: _TRAIN.replace("SCHEDULER", "kubernetes") + "software: {mig: {geometry: [3g.71gb, 3g.71gb], nodes: 1}}\n",
     SERVICE: _SERVE.replace("SCHEDULER", "slurm"),
@@ -127,6 +129,17 @@ FAULTS = (
     Edit(SLURM, "node/users.list", r"user grace 2002", "user grace 2001", "SET002"),
     Edit(SLURM, "node/users.list", r"user ada 2001 no research", "user ada 2001 no reserch", "SET002"),
     Edit(SLURM, "node/users.list", r"user grace [^\n]*\n", "", "SET002"),
+    # what no site has of its own
+    Edit(SLURM, "node/epilog.sh", r"kill -KILL", "kill -TERM", "SET003"),
+    Edit(SLURM, "provisioning/cloud-init/login.yaml", r"ssh_pwauth: false", "ssh_pwauth: true", "SET003"),
+    Edit(SLURM, "runbook.md", r"above 80 % full", "above 98 % full", "SET003"),
+    # the directory
+    Edit(SHARES, "node/directory.conf", r"uri ldaps:", "uri ldap:", "SET004"),
+    Edit(SHARES, "node/directory.conf", r"allow hpc-users\n", "", "SET004"),
+    Edit(SHARES, "node/directory.conf", r"ids 10000 ", "ids 1100 ", "SET004"),
+    Edit(SHARES, "node/users_directory.sh", r"reqcert = demand", "reqcert = never", "SET004"),
+    Edit(SHARES, "node/users_directory.sh", r"sssd.conf 0600", "sssd.conf 0644", "SET004"),
+    Edit(SHARES, "node/node.env", r"CLUSTER_DIRECTORY_ID=.*", "CLUSTER_DIRECTORY_ID=", "SET001"),
     # the job
     Edit(SLURM, "launch/train.sbatch", r"--save-interval (\d+)", r"--save-interval \g<1>0", "SBT006"),
     Edit(SLURM, "launch/train.sbatch", r"--swiglu", "--squared-relu", "SBT004"),

@@ -1,14 +1,17 @@
 """Who may work on a cluster with Slurm: jobs run under the accounts of the list of users, and under no other."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
-from clusterwright import user_list
+from clusterwright import directory_settings, user_list
 from clusterwright.checks.preflight.files.project import Project, Setting
 from clusterwright.checks.preflight.results import Outcome, passed
 from clusterwright.checks.preflight.subject import Subject
 
-_KEY, _GROUPS = "users", "groups"
+_KEY, _GROUPS, _DIRECTORY = "users", "groups", "directory"
+#: Script of the machines that joins them to a directory, and the one that starts it.
+_JOINS, _BOOT = "node/users_directory.sh", "node/bootstrap.sh"
 _LIST = (
     "name them in cluster.users of the blueprint, or as `users` in cluster/Pulumi.<stack>.yaml (README.md, Users); no "
     "machine is replaced for it"
@@ -17,13 +20,18 @@ _SHOWN = 8
 
 
 def somebody_can_submit(subject: Subject) -> Iterator[Outcome]:
-    """Check that the list of users names somebody who has a key, and nothing that machines would not take."""
+    """Check that somebody of the list or of a directory may log in, and that machines would take all of both."""
     project = subject.project
     if project.scheduler != "slurm" or not _has_list(project):
         return
-    refused = list(_refused(project))
+    refused = [*_refused(project), *_refused_of_directory(project)]
     if refused:
         yield from refused
+        return
+    directory = project.setting(_DIRECTORY)
+    if directory is not None and isinstance(directory.value, dict):
+        groups = ", ".join(_texts(directory.value, "allowed_groups"))
+        yield passed(f"members of {groups} of the directory may log in and submit", directory.place)
         return
     setting = project.setting(_KEY)
     entries = _entries(setting)
@@ -79,6 +87,57 @@ def _refused(project: Project) -> Iterator[Outcome]:
             place=None if setting is None else project.place(layer, setting.key, tuple(within)),
             rule=fault.id,
         )
+
+
+def _refused_of_directory(project: Project) -> Iterator[Outcome]:
+    """Yield what SSSD, sudo or the list of local users would not take of the directory, each at its place."""
+    setting = project.setting(_DIRECTORY)
+    if setting is None or not isinstance(setting.value, dict):
+        return
+    directory = _directory_of(setting.value)
+    # What has no form is refused by the program itself.
+    if directory is None:
+        return
+    layer = next(one for one in project.layers if one.name == setting.layer)
+    for fault in directory_settings.directory_faults(directory):
+        where = _DIRECTORY + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.path)
+        yield Outcome(
+            status="FAIL",
+            message=f"{where}: {fault.message} ({fault.id})",
+            fix=fault.help,
+            place=project.place(layer, setting.key, fault.path),
+            rule=fault.id,
+        )
+    for key, number in ((_KEY, "uid"), (_GROUPS, "gid")):
+        for entry in _numbered(project, key, number):
+            if directory.first_id <= entry[number] <= directory.last_id:
+                yield Outcome(
+                    status="FAIL",
+                    message=f"{key}: {entry['name']} has {entry[number]}, which may be the number of somebody in the "
+                    "directory (DIR008)",
+                    fix=f"choose one below {directory.first_id}, or raise directory.first_id",
+                    place=setting.place,
+                    rule="DIR008",
+                )
+    if _JOINS not in project.files or _JOINS.removeprefix("node/") not in project.files.get(_BOOT, ""):
+        yield Outcome(
+            status="FAIL",
+            message=f"directory is set, and {_BOOT} does not start {_JOINS}: no machine would know its users",
+            fix="name cluster.directory in the blueprint, and build the project again",
+            place=setting.place,
+        )
+
+
+def _directory_of(value: dict[str, Any]) -> directory_settings.Directory | None:
+    """Return the directory of a configuration; None where a value has no form."""
+    known = {field.name: field.default for field in fields(directory_settings.Directory)}
+    given: dict[str, Any] = {
+        key: tuple(item) if isinstance(item, list) else item for key, item in value.items() if key in known
+    }
+    same = all(type(item) is type(known[key]) for key, item in given.items() if key not in ("uris", "base"))
+    texts = all(isinstance(one, str) for item in given.values() if isinstance(item, tuple) for one in item)
+    complete = isinstance(given.get("uris"), tuple) and isinstance(given.get("base"), str)
+    return directory_settings.Directory(**given) if same and texts and complete else None
 
 
 def _numbered(project: Project, key: str, number: str) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ _FROM: dict[str, tuple[str, ...]] = {
     "tags": ("cluster", "tags"),
     "jobEnvironment": ("cluster", "jobs"),
     "users": ("cluster", "users"),
+    "directory": ("cluster", "directory"),
     "timeToLiveHours": ("cluster", "time_to_live"),
     "stopWhenIdleMinutes": ("cluster", "stop_when_idle"),
     "region": ("targets", "{target}", "region"),

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from clusterwright.checks.preflight.trials.booting import (
+    ADMINISTRATORS,
+    ALLOWED,
+    BIND_PASSWORD,
     COMPUTE,
     CONTROLLER,
     FREE_DISKS,
     KERNEL,
+    LOGIN,
     MUNGE_KEY,
     SECRETS,
     USERS,
@@ -99,6 +103,8 @@ PARTITION = (
 )
 _UNLIMITED = ("INFINITE", "UNLIMITED", "")
 #: Everybody, by the names of the trial and by those of a distribution.
+#: Of files that hold a secret for root's own programs.
+_OWNER_ONLY = 0o600
 _ORDINARY = ("ALL", "%ALL", "%users", "%cluster-users", "%research", "alice", "%alice", "20001", "#20001", "+20001")
 _GROUPS_OF_ROOT = {"sudo", "wheel", "docker", "root", "adm", "lxd", "disk", "cluster-admins", "shadow", "kmem"}
 _HOUR_S = 3600
@@ -144,7 +150,7 @@ def problems(role: str, ran: Ran, node: Node, nodes: int | None, longest: str) -
 
 
 def _secrets(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
-    values = {**SECRETS, "key of munge": MUNGE_KEY}
+    values = {**SECRETS, "key of munge": MUNGE_KEY, "password of the directory": BIND_PASSWORD}
     for what, value in values.items():
         for path, file in ran.files.items():
             if value not in file.content:
@@ -606,6 +612,56 @@ def _users(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
             yield Found(message="gives a user another number than the list", fix="--uid", about="useradd")
 
 
+def _directory(role: str, ran: Ran, node: Node) -> Iterator[Found]:
+    """A machine asks the directory by TLS alone, and lets in whom its settings name for its role."""
+    if not node.directory:
+        return
+    path = "/etc/sssd/sssd.conf"
+    file = ran.files.get(path)
+    if file is None:
+        yield Found(message="is not joined to the directory", fix=_COMES_TOGETHER, about="users.sh")
+        return
+    if file.mode != _OWNER_ONLY:
+        yield Found(message=f"has {path} with mode {file.mode:04o}: SSSD refuses it", fix="mode 0600", about=path)
+    lines = (line for line in file.content.splitlines() if "=" in line and not line.startswith("#"))
+    settings = {name.strip(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
+    yield from _asked(settings)
+    groups = {one.strip() for one in settings.get("simple_allow_groups", "").split(",") if one.strip()}
+    wanted = {LOGIN: {ALLOWED, ADMINISTRATORS}, CONTROLLER: {ADMINISTRATORS}, COMPUTE: set[str]()}[role]
+    provider = "simple" if wanted else "deny"
+    if settings.get("access_provider") != provider or groups != wanted:
+        yield Found(
+            message=f"lets in {', '.join(sorted(groups)) or 'others'} of the directory, and the settings say "
+            f"{', '.join(sorted(wanted)) or 'nobody on nodes'}",
+            fix=f"access_provider = {provider}, with the groups of the settings",
+            about="access_provider",
+        )
+    if starts(ran, "sssd") is None:
+        yield Found(message="starts no sssd", fix="start_service sssd", about="start_service sssd")
+
+
+def _asked(settings: Mapping[str, str]) -> Iterator[Found]:
+    """Yield what of SSSD's settings would ask another directory, or in plain text."""
+    encrypted = all(uri.strip().startswith("ldaps://") for uri in settings.get("ldap_uri", "").split(","))
+    if not encrypted and settings.get("ldap_id_use_start_tls", "").lower() != "true":
+        yield Found(message="asks the directory in plain text", fix="ldaps://, or StartTLS", about="ldap_uri")
+    for name, (pattern, why) in _SSSD.items():
+        value = settings.get(name, "")
+        if not re.fullmatch(pattern, value.lower()):
+            yield Found(message=f"{name} is {value or 'not set'}: {why}", fix=f"{name} as it was", about=name)
+
+
+#: Settings of SSSD: pattern of the value, empty where it may be missing, and what happens otherwise.
+_SSSD = {
+    "ldap_tls_reqcert": ("demand|hard|", "any server may say who becomes root"),
+    "id_provider": ("ldap", "nobody of the directory is known"),
+    "auth_provider": ("ldap", "no password of the directory is checked"),
+    "enumerate": ("false|", "every machine reads the whole directory"),
+    "override_homedir": ("/shared/home/%u", "homes are not on shared storage"),
+    "min_id": (r"[1-9]\d{3,}", "an entry of the directory may be a service of the machine"),
+}
+
+
 def sockets(ran: Ran) -> Iterator[Found]:
     """Yield every socket that answers with a token, in a folder that others than root enter."""
     for call in ran.of("python3", "python"):
@@ -621,5 +677,5 @@ def sockets(ran: Ran) -> Iterator[Found]:
 
 _RULES: tuple[Callable[[str, Ran, Node], Iterator[Found]], ...] = (
     _secrets, _modes, _key, _administrators, _logins, _metadata, _mounts, _disks, _packages, _upgrades, _sources,
-    _downloads, _comes_back, _users,
+    _downloads, _comes_back, _users, _directory,
 )  # fmt: skip

@@ -147,4 +147,5 @@ def _node(subject: Subject) -> Node | None:
         interfaces=whole(setting("fabricInterfaces")) or max(gpus, 1),
         device=device,
         partition=text(partition.value) if partition else "gpu",
+        directory="node/users_directory.sh" in subject.project.files,
     )

@@ -48,11 +48,14 @@ _LOCAL = {"aws": "Amazon EC2 NVMe Instance Storage", "azure": "Microsoft NVMe Di
 _SYSTEM = {"aws": "Amazon Elastic Block Store", "azure": "MSFT NVMe Accelerator", "gcp": "nvme_card-pd"}
 KERNEL = "6.8.0-1021-trial-tcpx"
 _KEY = ("one key of munge for every machine of the trial " * 3)[:128]
+#: Password by which the trial's machines ask a directory; the store has it in base64.
+BIND_PASSWORD = "tr1al b1nd #Pa55w0rd"  # noqa: S105 - of no directory
 #: What must not be seen: name of the secret to its value as it comes, further forms of it apart.
 SECRETS = {
     "key": base64.b64encode(_KEY.encode()).decode(),
     "database": "Tr1al-Pa55w0rd-of-no-database",
     "token": "trial.token.of.the.metadata.service.0123456789",
+    "bindword": base64.b64encode(BIND_PASSWORD.encode()).decode(),
 }
 MUNGE_KEY = _KEY
 #: One ordinary user, and one administrator.
@@ -63,6 +66,21 @@ USERS = (
     "user eve 20003 yes\n"
     "key eve ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAb1"
 )
+#: Whose members get in where, of the directory's settings.
+ALLOWED, ADMINISTRATORS = "trial-users", "trial-admins"
+_DIRECTORY = f"""\
+uri ldaps://ldap1.example.com
+uri ldaps://ldap2.example.com
+base dc=example,dc=com
+layout rfc2307bis
+start_tls no
+bind_dn cn=trial,dc=example,dc=com
+allow {ALLOWED}
+administrators {ADMINISTRATORS}
+passwords no
+ids 10000 59999
+ca dHJpYWwK
+"""
 _DATA_IDENTITY = {
     "aws": "",
     "azure": "0a1b2c3d-0000-0000-0000-0123456789ab",
@@ -82,6 +100,7 @@ class Node:
         cloud: `aws`, `azure` or `gcp`; architecture: as `uname -m` says.
         gpus: of a node; gpu_type: Slurm's name; device: of the accelerators, without the number.
         fabric: kind, `none` for none; interfaces: devices of it.
+        directory: whether the project joins its machines to one.
     """
 
     cloud: str
@@ -92,6 +111,7 @@ class Node:
     device: str = "nvidia"
     architecture: str = "x86_64"
     partition: str = "gpu"
+    directory: bool = False
 
     @property
     def first_device(self) -> int:
@@ -155,6 +175,8 @@ def environment_of(node: Node, role: str) -> str:
         "JOB_ENVIRONMENT": "container",
         "WAIT_S": 1,
     }
+    if node.directory:
+        values |= {"DIRECTORY_ID": f"{secret}settings", "DIRECTORY_PASSWORD_ID": f"{secret}bindword"}
     return "".join(f"CLUSTER_{name}='{value}'\n" for name, value in values.items())
 
 
@@ -237,6 +259,7 @@ def _machine(given: Mapping[str, str], node: Node, role: str, fault: str = "") -
     files |= {
         "/etc/gpu-cluster/node.env": environment_of(node, role),
         "/etc/os-release": 'ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\n',
+        "/etc/nsswitch.conf": "passwd:         files systemd\ngroup:          files systemd\n",
         "/proc/sys/user/max_user_namespaces": "1000\n",
         "/opt/tcpdirect_benchmark/gpu_rxq_configuration.textproto": "trial\n",
         "/dev/dmabuf_import_helper": "",
@@ -261,6 +284,7 @@ def _machine(given: Mapping[str, str], node: Node, role: str, fault: str = "") -
             # What is not tried is there already, which takes less time.
             "complete": "yes" if fault not in ("", "packages") else "",
             "secret-trial-users": USERS,
+            "secret-trial-settings": _DIRECTORY,
             **{f"secret-trial-{name}": value for name, value in SECRETS.items()},
         },
     )

@@ -77,7 +77,14 @@ uname)
     esac
     ;;
 nproc) echo 96 ;;
-getent) exit 2 ;;
+getent)
+    case "$*" in
+    *'--service=files passwd') echo 'root:x:0:0:root:/root:/bin/bash' ;;
+    # A directory knows every name.
+    *--service=sss*) echo "$(last_word "$@"):*:20200:" ;;
+    *) exit 2 ;;
+    esac
+    ;;
 setpriv | timeout | nice | ionice | stdbuf | sudo | runuser | nohup | setsid)
     while [ $# -gt 0 ] && ! command -v "$1" >/dev/null; do shift; done
     [ $# -eq 0 ] || exec "$@"

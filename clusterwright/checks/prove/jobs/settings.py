@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.software.accelerators import accelerator_software
+from clusterwright.checks.prove.jobs.directory import PASSWORD_PATH, SETTINGS_PATH, directory_findings
 from clusterwright.checks.prove.papers import Papers, absent, examined
 from clusterwright.checks.prove.records import Result
 from clusterwright.errors import Finding
@@ -31,7 +32,10 @@ def prove_settings(papers: Papers) -> Result:
         "names, GPUs, fabric, controller and folders of the machines are those of the plan; the job's queue is there",
         f"{len(_lines(papers, USERS)):,} lines of users and groups: names and numbers once, everybody of the plan",
     ]
-    return examined("settings", papers, (NODE, JOB, USERS), (_node, _job, _users, _planned_users, _planned_keys), facts)
+    if papers.documents.plan.cluster.directory is not None:
+        facts.append("the directory's servers, groups and numbers are those of the plan; it is asked by TLS alone")
+    rules = (_node, _job, _users, _planned_users, _planned_keys, directory_findings)
+    return examined("settings", papers, (NODE, JOB, USERS), rules, facts)
 
 
 def _lines(papers: Papers, file: str) -> list[tuple[int, str]]:
@@ -89,6 +93,9 @@ def _node(papers: Papers) -> Iterator[Finding]:
         "CLUSTER_SHARED_PATH": SHARED_PATH,
         "CLUSTER_USERS_ID": f"{SHARED_PATH}/.gpu-cluster/users",
     }
+    if documents.plan.cluster.directory is not None:
+        wanted["CLUSTER_DIRECTORY_ID"] = SETTINGS_PATH
+        wanted["CLUSTER_DIRECTORY_PASSWORD_ID"] = PASSWORD_PATH if documents.plan.cluster.directory.bind_dn else ""
     if system.fabric_ports and system.fabric_bytes_per_s_per_gpu_one_way is not None:
         wanted |= {
             "CLUSTER_FABRIC_GBIT_PER_S": round(inventory.adapter_bytes_per_s(system) * 8e-9),

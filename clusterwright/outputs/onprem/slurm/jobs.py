@@ -6,6 +6,7 @@ from clusterwright import assets
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.software.accelerators import accelerator_software
+from clusterwright.directory_settings import settings_text
 from clusterwright.facility.fabric.node_ports import ETHERNET
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.launch.adapters import adapters_text, fabric_of
@@ -58,13 +59,22 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
 
 #: Where every machine reads the list; the folder belongs to root.
 LIST_PATH = f"{SHARED_PATH}/.gpu-cluster/users"
+#: Where every machine reads the settings of the directory, and each one the password that root wrote there.
+DIRECTORY_PATH, PASSWORD_PATH = f"{SHARED_PATH}/.gpu-cluster/directory", "/etc/gpu-cluster/directory-password"
 #: `users.sh` and what it reads.
+_DIRECTORY_SCRIPTS = (
+    "users_directory.sh",
+    "users_directory_local.sh",
+    "users_directory_logins.sh",
+    "users_directory_password.sh",
+)
 _USER_SCRIPTS = ("users.sh", "environment.sh", "service.sh", "secret_local.sh")
 
 
 def user_documents(plan: Plan) -> dict[str, File]:
-    """Return `users.md`, the list and its scripts."""
+    """Return `users.md`, the list and its scripts; of a directory also its settings and the script that joins it."""
     cluster = plan.cluster
+    directory = cluster.directory
     page = render(
         "slurm",
         "users.md.j2",
@@ -74,12 +84,20 @@ def user_documents(plan: Plan) -> dict[str, File]:
         list_path=LIST_PATH,
         controller=CONTROLLER_HOST,
         backup=BACKUP_HOST,
+        directory=directory,
+        directory_path=DIRECTORY_PATH,
+        password_path=PASSWORD_PATH,
+        first=f"{directory.lowest_id():,}" if directory else "",
+        last=f"{directory.last_id:,}" if directory else "",
+        ports=", ".join(map(str, directory.ports())) if directory else "",
     )
-    scripts = assets.root() / "templates" / "node"
+    joining = {} if directory is None else {"node/directory.conf": text(settings_text(directory))}
+    names = (*_USER_SCRIPTS, *(_DIRECTORY_SCRIPTS if directory else ()))
     return {
         "users.md": text(page),
         "node/users.list": text(list_text(cluster.users, cluster.groups)),
-        **{f"node/{name}": File(content=(scripts / name).read_bytes()) for name in _USER_SCRIPTS},
+        **{f"node/{name}": File(content=(_node_folder() / name).read_bytes()) for name in names},
+        **joining,
     }
 
 
@@ -105,4 +123,6 @@ def _node_env(plan: Plan, option: Option, catalogue: Catalogue) -> str:
         environment=cluster.jobs.environment,
         shared=SHARED_PATH,
         list_path=LIST_PATH,
+        directory_path=DIRECTORY_PATH if cluster.directory else "",
+        password_path=PASSWORD_PATH if cluster.directory and cluster.directory.bind_dn else "",
     )

@@ -4,7 +4,13 @@ from typing import Any
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import controller_of
-from clusterwright.outputs.project.configuration.shared import monthly_budget_usd, prefixed, shared_values, users
+from clusterwright.outputs.project.configuration.shared import (
+    directory,
+    monthly_budget_usd,
+    prefixed,
+    shared_values,
+    users,
+)
 from clusterwright.plan.deployment import AwsExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -75,6 +81,7 @@ def _cluster(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, Any]
         "nodeType": node_type,
         "controllerInstanceType": controller_of("aws"),
         **users(plan),
+        **directory(plan),
     }
 
 

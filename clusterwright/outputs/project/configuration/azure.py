@@ -5,7 +5,13 @@ from typing import Any
 
 from clusterwright.catalog.records import Catalogue, Instance
 from clusterwright.facility.cloud_bill import controller_of
-from clusterwright.outputs.project.configuration.shared import monthly_budget_usd, prefixed, shared_values, users
+from clusterwright.outputs.project.configuration.shared import (
+    directory,
+    monthly_budget_usd,
+    prefixed,
+    shared_values,
+    users,
+)
 from clusterwright.plan.deployment import AzureExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -108,6 +114,7 @@ def _slurm(plan: Plan, _option: Option) -> dict[str, Any]:
         "controllerInstanceType": controller_of("azure"),
         "partition": plan.cluster.partition,
         **users(plan, "entra_object_id"),
+        **directory(plan),
     }
 
 

@@ -5,7 +5,13 @@ from typing import Any
 from clusterwright.catalog.offerings import zone_verdict
 from clusterwright.catalog.records import Catalogue
 from clusterwright.facility.cloud_bill import controller_of
-from clusterwright.outputs.project.configuration.shared import monthly_budget_usd, prefixed, shared_values, users
+from clusterwright.outputs.project.configuration.shared import (
+    directory,
+    monthly_budget_usd,
+    prefixed,
+    shared_values,
+    users,
+)
 from clusterwright.plan.deployment import GcpExistingIds
 from clusterwright.plan.record import Option, Plan
 
@@ -90,6 +96,7 @@ def _cluster(plan: Plan, option: Option, node_type: dict[str, Any]) -> dict[str,
         "sharedPath": _SHARED_PATH,
         "controllerInstanceType": controller_of("gcp"),
         **users(plan, "google_account"),
+        **directory(plan),
     }
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from clusterwright.clouds import CLOUDS
@@ -96,6 +97,15 @@ def users(plan: Plan, account: str | None = None) -> dict[str, Any]:
         ],
         "groups": [{"name": group.name, "gid": group.gid} for group in plan.cluster.groups],
     }
+
+
+def directory(plan: Plan) -> dict[str, Any]:
+    """Return the directory of the cluster layer, as `gpu_cluster/directory.py` of a project reads it; {} for none."""
+    named = plan.cluster.directory
+    if named is None:
+        return {}
+    fields = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(named).items()}
+    return {"directory": {key: value for key, value in fields.items() if value not in ("", [])}}
 
 
 def tags(plan: Plan, cloud: str) -> dict[str, str]:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pulumi
 
+from gpu_cluster.config_values import ConfigError
+from gpu_cluster.directory import missing_script
 from gpu_cluster.foundation_stack import foundation
 from gpu_cluster.identity_record import record_identity
 from gpu_cluster.image import image_changes_to_ignore, resolve_image
@@ -13,6 +15,7 @@ from gpu_cluster.permissions import look_up_account
 from gpu_cluster.settings_cluster import MachineSettings, config_values, read_settings
 from gpu_cluster.slurm.accounting_database import AccountingDatabase, AccountingDatabaseArgs
 from gpu_cluster.slurm.auth_key import AuthKey, AuthKeyArgs
+from gpu_cluster.slurm.directory_store import DirectoryStore, DirectoryStoreArgs
 from gpu_cluster.slurm.machine import Machine, MachineArgs
 from gpu_cluster.slurm.machine_boot import MachineBoot
 from gpu_cluster.slurm.user_data import read_scripts
@@ -20,6 +23,8 @@ from gpu_cluster.slurm.user_store import Tunnel, TunnelArgs, UserStore, UserStor
 
 settings = read_settings(config_values())
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+if missing := missing_script(settings.directory, scripts):
+    raise ConfigError([missing])
 record_identity(cluster=settings.layer.cluster_name, place=settings.layer.region)
 name, region = settings.layer.cluster_name, settings.layer.region
 tags = dict(settings.layer.tags)
@@ -41,19 +46,30 @@ auth_key = AuthKey(
     in_region,
 )
 settings.users.mention_if_empty()
+role_names = {
+    "controller": below.controller_role_name,
+    "login": below.login_role_name,
+    "compute": below.compute_role_name,
+}
 user_store = UserStore(
     f"{name}-users",
-    UserStoreArgs(
-        cluster_name=name,
-        key_arn=below.key_arn,
-        text=settings.users.text,
-        role_names={
-            "controller": below.controller_role_name,
-            "login": below.login_role_name,
-            "compute": below.compute_role_name,
-        },
-    ),
+    UserStoreArgs(cluster_name=name, key_arn=below.key_arn, text=settings.users.text, role_names=role_names),
     in_region,
+)
+directory_store = (
+    DirectoryStore(
+        f"{name}-directory",
+        DirectoryStoreArgs(
+            cluster_name=name,
+            key_arn=below.key_arn,
+            directory=settings.directory,
+            role_names=role_names,
+            security_group_id=below.cluster_security_group_id,
+        ),
+        in_region,
+    )
+    if settings.directory
+    else None
 )
 database = (
     AccountingDatabase(
@@ -80,6 +96,7 @@ boot = MachineBoot(
     partition=settings.partition,
     secret_id=auth_key.secret_arn,
     users_id=user_store.secret_arn,
+    directory_places=directory_store.places if directory_store else "",
     login_role="login" if settings.login else "controller",
     job_environment=settings.job_environment,
 )
@@ -108,7 +125,12 @@ def machine(
             user_data_base64=user_data_base64,
             alert_topic_arn=below.alert_topic_arn,
             tags=tags,
-            after=[auth_key, user_store, *([database] if database else [])],
+            after=[
+                auth_key,
+                user_store,
+                *([directory_store] if directory_store else []),
+                *([database] if database else []),
+            ],
         ),
         in_region,
     )
@@ -127,6 +149,8 @@ pulumi.export("controller_instance_id", controller.instance_id)
 pulumi.export("secret_id", auth_key.secret_arn)
 pulumi.export("partition", settings.partition)
 pulumi.export("users_id", user_store.secret_arn)
+if directory_store:
+    pulumi.export("directory_places", directory_store.places)
 pulumi.export("connect_to_controller", pulumi.Output.format(shell, region, controller.instance_id))
 login = (
     machine(

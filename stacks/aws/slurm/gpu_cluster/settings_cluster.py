@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from pulumi_aws import rds
 
-from gpu_cluster import layer, users
+from gpu_cluster import directory, layer, users
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.directory_settings import Directory
 from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.node_type import IMAGE, NodeType, read_instance_type, read_node_type
 
@@ -16,7 +17,7 @@ SCALAR_KEYS = (
     "controllerRootVolumeGib", "loginInstanceType", "loginRootVolumeGib", "accountingDatabase",
     "accountingDatabaseInstanceClass", "accountingDatabaseDeletionProtection",
 )  # fmt: skip
-OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType", JOB_ENVIRONMENT, *users.OBJECT_KEYS)
+OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType", JOB_ENVIRONMENT, directory.DIRECTORY, *users.OBJECT_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +44,7 @@ class Settings:
         machine_image: of controller and login machine.
         login: None for no login machine.
         accounting: None for no accounting database.
+        directory: that machines are joined to; None for none.
     """
 
     layer: layer.Layer
@@ -55,6 +57,7 @@ class Settings:
     login: MachineSettings | None
     accounting: AccountingSettings | None
     users: users.Users
+    directory: Directory | None
 
 
 def config_values() -> dict[str, object]:
@@ -85,6 +88,7 @@ def read_settings(raw: Mapping[str, object]) -> Settings:
         login=_login(values),
         accounting=_accounting(values),
         users=users.read_users(values),
+        directory=directory.read_directory(values, needs_networks=True),
     )
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS))
     if values.problems:

@@ -35,6 +35,7 @@ boot = MachineBoot(
     partition=cluster.text("partition"),
     secret_id=cluster.text("secret_id"),
     users_id=cluster.text("users_id"),
+    directory_places=cluster.optional_text("directory_places"),
     job_environment=settings.job_environment,
 )
 image_id = resolve_image(settings.node_type.image, provider)

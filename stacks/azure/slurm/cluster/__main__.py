@@ -7,6 +7,7 @@ from pathlib import Path
 import pulumi
 from pulumi_azure_native import authorization
 
+from gpu_cluster.directory import missing_script
 from gpu_cluster.foundation_outputs import foundation_outputs
 from gpu_cluster.identity_record import record_identity
 from gpu_cluster.provider import azure_provider
@@ -14,6 +15,7 @@ from gpu_cluster.resource_groups import LayerGroup, LayerGroupArgs
 from gpu_cluster.settings_cluster import load_settings
 from gpu_cluster.slurm.accounting import DATABASE_USER, Accounting, AccountingArgs
 from gpu_cluster.slurm.data_identity import DataIdentity, DataIdentityArgs
+from gpu_cluster.slurm.directory_store import DirectoryStore, DirectoryStoreArgs
 from gpu_cluster.slurm.login_readers import LoginReaders, LoginReadersArgs
 from gpu_cluster.slurm.machine import Machine, MachineArgs
 from gpu_cluster.slurm.user_data import NodeEnvironment, custom_data, read_scripts
@@ -21,6 +23,8 @@ from gpu_cluster.slurm.user_store import UserStore, UserStoreArgs
 
 settings = load_settings()
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+if missing := missing_script(settings.directory, scripts):
+    raise pulumi.RunError(missing)
 record_identity(cluster=settings.cluster_name, place=settings.location)
 foundation = foundation_outputs(settings.foundation_stack)
 provider = azure_provider(settings.location)
@@ -34,6 +38,20 @@ user_store = UserStore(
     name,
     UserStoreArgs(vault_id=foundation.secret_vault_id, text=settings.users.text, tags=settings.tags),
     in_azure,
+)
+directory_store = (
+    DirectoryStore(
+        name,
+        DirectoryStoreArgs(
+            vault_id=foundation.secret_vault_id,
+            key_url=foundation.secret_id,
+            directory=settings.directory,
+            tags=settings.tags,
+        ),
+        in_azure,
+    )
+    if settings.directory
+    else None
 )
 data = DataIdentity(
     name,
@@ -98,6 +116,7 @@ def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
         user_store.secret_id,
         # Nobody works on the controller.
         "" if role == "controller" else data.identity.client_id,
+        directory_store.places if directory_store else "",
     ).apply(
         lambda names: custom_data(
             environment(
@@ -111,6 +130,7 @@ def boot_data(role: str, client_id: pulumi.Output[str]) -> pulumi.Output[str]:
                 database_secret_id=names[7],
                 users_id=names[8],
                 data_identity=names[9],
+                directory_places=names[10],
             ),
             scripts,
         )
@@ -136,7 +156,7 @@ controller = Machine(
         private_address=foundation.controller_address,
         identity_ids=[foundation.controller_identity_id],
         custom_data=boot_data("controller", foundation.controller_identity_client_id),
-        after=[user_store.secret, *(accounting.ready if accounting else [])],
+        after=[user_store.secret, *([directory_store] if directory_store else []), *(accounting.ready if accounting else [])],
     ),
     in_azure,
 )
@@ -170,6 +190,8 @@ pulumi.export("controller_id", controller.machine_id)
 pulumi.export("login_id", login.machine_id)
 pulumi.export("secret_id", foundation.secret_id)
 pulumi.export("users_id", user_store.secret_id)
+if directory_store:
+    pulumi.export("directory_places", directory_store.places)
 pulumi.export("data_identity_id", data.identity.id)
 pulumi.export("data_identity_client_id", data.identity.client_id)
 pulumi.export("partition", settings.partition)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import pulumi
 
-from gpu_cluster import cluster_identity, users
+from gpu_cluster import cluster_identity, directory, users
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.directory_settings import Directory
 from gpu_cluster.images import Image, check_image, image, size
 from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.node_type import NodeType, node_type
@@ -17,7 +18,7 @@ SCALARS = (
     "controllerImage", "partition", "encryptionAtHost", "adminUsername", "adminSshPublicKey", "accountingEnabled",
     "accountingInstanceType", "accountingPassword",
 )  # fmt: skip
-OBJECTS = ("nodeType", "tags", JOB_ENVIRONMENT, *users.OBJECT_KEYS)
+OBJECTS = ("nodeType", "tags", JOB_ENVIRONMENT, directory.DIRECTORY, *users.OBJECT_KEYS)
 _PASSWORD_LETTERS = (16, 128)
 
 
@@ -27,6 +28,7 @@ class ClusterSettings:
 
     Attributes:
         accounting_instance_type: of the database; None for no database.
+        directory: that machines are joined to; None for none.
     """
 
     cluster_name: str
@@ -43,6 +45,7 @@ class ClusterSettings:
     access: Access
     accounting_instance_type: str | None
     users: users.Users
+    directory: Directory | None
     tags: Mapping[str, str]
 
 
@@ -91,6 +94,7 @@ def read_settings(given: Mapping[str, object]) -> ClusterSettings:
         access=access(values),
         accounting_instance_type=_accounting(values),
         users=users.read_users(values),
+        directory=directory.read_directory(values),
         tags=cluster_identity.tags(values, "cluster"),
     )
     if values.problems:

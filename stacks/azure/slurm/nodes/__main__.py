@@ -51,6 +51,7 @@ boot_data = pulumi.Output.all(
     cluster.text("partition"),
     cluster.text("users_id"),
     cluster.text("data_identity_client_id"),
+    cluster.optional_text("directory_places"),
 ).apply(
     lambda names: custom_data(
         environment(
@@ -63,6 +64,7 @@ boot_data = pulumi.Output.all(
             partition=names[6],
             users_id=names[7],
             data_identity=names[8],
+            directory_places=names[9],
         ),
         scripts,
     )

@@ -5,6 +5,8 @@ from pathlib import Path
 import pulumi
 
 from gpu_cluster import roles
+from gpu_cluster.config_values import ConfigError
+from gpu_cluster.directory import missing_script
 from gpu_cluster.encryption import KeyUse
 from gpu_cluster.identity_record import record_identity
 from gpu_cluster.other_layer import OtherLayer
@@ -23,6 +25,8 @@ DATABASE_SERVICE = "sqladmin"
 
 settings = read_settings(config_values())
 scripts = read_scripts(Path(__file__).parent.parent / "node")
+if missing := missing_script(settings.directory, scripts):
+    raise ConfigError([missing])
 record_identity(cluster=settings.place.cluster_name, place=settings.place.region)
 place = settings.place
 cluster, labels = place.cluster_name, dict(place.labels)
@@ -68,6 +72,7 @@ secrets = ClusterSecrets(
         login_email=login_account.email,
         database_password=password,
         user_list=settings.users.text,
+        directory=settings.directory,
         labels=labels,
         services=services,
     ),
@@ -110,6 +115,7 @@ boot = BootValues(
     controller_address=controller_address,
     secret_id=secrets.slurm_key.id,
     users_id=secrets.user_list.id,
+    directory_places="" if secrets.directory is None else secrets.directory,
     shared_source=foundation.text("file_system_mount_source"),
     bucket_name=foundation.text("bucket_name"),
     data_identity=data.account.email,
@@ -149,6 +155,8 @@ pulumi.export("controller_address", controller_address)
 pulumi.export("login_name", login.instance.name)
 pulumi.export("secret_id", secrets.slurm_key.id)
 pulumi.export("users_id", secrets.user_list.id)
+if secrets.directory is not None:
+    pulumi.export("directory_places", secrets.directory)
 pulumi.export("data_identity", data.account.email)
 pulumi.export("partition", settings.partition)
 pulumi.export("connect", pulumi.Output.concat("gcloud compute ssh ", login.instance.name, through_proxy))

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpu_cluster import users
+from gpu_cluster import directory, users
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.directory_settings import Directory
 from gpu_cluster.job_environment import JOB_ENVIRONMENT, read_job_environment
 from gpu_cluster.lustre_sizes import MOUNT_PATH
 from gpu_cluster.node_type import MACHINE_TYPE, NodeType, read_node_type
@@ -20,7 +21,7 @@ SCALAR_KEYS = (
     "controllerImage", "controllerBootDiskGb", "loginInstanceType", "accountingDatabase", "databaseTier",
     ACCOUNTING_PASSWORD, "grantKeyUse", "protectData",
 )  # fmt: skip
-OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operators", "tunnelMembers", *users.OBJECT_KEYS, JOB_ENVIRONMENT)
+OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operators", "tunnelMembers", *users.OBJECT_KEYS, directory.DIRECTORY, JOB_ENVIRONMENT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +40,7 @@ class ClusterSettings:
     Attributes:
         tunnel_members: IAM members who reach the login machine's SSH besides operators: those that are named, else the
             accounts at Google of the list of users.
+        directory: that machines are joined to; None for none.
     """
 
     place: Place
@@ -53,6 +55,7 @@ class ClusterSettings:
     operators: tuple[str, ...]
     tunnel_members: tuple[str, ...]
     users: users.Users
+    directory: Directory | None
     grant_key_use: bool
     protect_data: bool
 
@@ -99,6 +102,7 @@ def read_settings(raw: Mapping[str, object]) -> ClusterSettings:
             if member not in operators
         ),
         users=listed,
+        directory=directory.read_directory(values),
         grant_key_use=values.flag("grantKeyUse", default=True),
         protect_data=values.flag("protectData", default=True),
     )

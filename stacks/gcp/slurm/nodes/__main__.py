@@ -90,6 +90,7 @@ def make_gpu_nodes(settings: NodesSettings) -> None:
                     controller_address=head.text("controller_address"),
                     secret_id=head.text("secret_id"),
                     users_id=head.text("users_id"),
+                    directory_places=head.optional_text("directory_places"),
                     shared_source=foundation.text("file_system_mount_source"),
                     bucket_name=foundation.text("bucket_name"),
                     data_identity=head.text("data_identity"),

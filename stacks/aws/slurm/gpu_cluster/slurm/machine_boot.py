@@ -23,6 +23,7 @@ class MachineBoot:
     partition: pulumi.Input[str]
     secret_id: pulumi.Input[str]
     users_id: pulumi.Input[str]
+    directory_places: pulumi.Input[str] = ""
     login_role: str = "login"
     job_environment: str
 
@@ -50,6 +51,7 @@ class MachineBoot:
                 region=self.region,
                 secret_id=known["secret_id"],
                 users_id=known["users_id"],
+                directory_places=known["directory_places"],
                 login_role=self.login_role,
                 gpus_per_node=self.node_type.gpus_per_node,
                 gpu_type=self.node_type.gpu_type,
@@ -75,6 +77,7 @@ class MachineBoot:
             "controller_address": controller_address,
             "secret_id": self.secret_id,
             "users_id": self.users_id,
+            "directory_places": self.directory_places,
             "shared_source": self.foundation.file_system_mount_source,
             "shared_path": self.foundation.file_system_mount_path,
             "bucket": self.foundation.bucket_name,

@@ -27,6 +27,8 @@ _ONLY_FOR = {
     "prolog": ("compute",),
     "scratch": ("compute",),
     "slurm_conf": ("controller", "login"),
+    "users_directory_logins": ("controller", "login"),
+    "users_directory_password": ("controller",),
     "watches": ("compute",),
 }
 _HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*['\"]?(\w+)['\"]?")
@@ -45,6 +47,7 @@ class NodeEnvironment:
         database_host: of the accounting database; empty for none, and for machines that do not need it.
         spot: whether to watch for the notice of an interruption.
         busy_metric: whether to publish how many accelerators are busy.
+        directory_places: of the directory's settings and its password, with a blank between; empty for no directory.
         login_role: of the machine on which ordinary users work.
         job_environment: `container`, `venv` or `modules`.
     """
@@ -70,6 +73,7 @@ class NodeEnvironment:
     database_authority: str = ""
     spot: bool = False
     busy_metric: bool = False
+    directory_places: str = ""
     login_role: str = "login"
     job_environment: str = "container"
 
@@ -102,6 +106,8 @@ def environment_file(environment: NodeEnvironment) -> str:
         "BUSY_METRIC": "yes" if environment.busy_metric else "no",
         "JOB_ENVIRONMENT": environment.job_environment,
     }
+    if environment.directory_places:
+        variables["DIRECTORY_ID"], _, variables["DIRECTORY_PASSWORD_ID"] = environment.directory_places.partition(" ")
     return "".join(f"CLUSTER_{name}={shell_quoted(value)}\n" for name, value in variables.items())
 
 

@@ -24,7 +24,7 @@ class NodeEnvironment:
     """What a machine has to know at boot. Nothing in it is secret: every process on the machine can read it.
 
     Each field is the variable of the environment file of the same name, with `CLUSTER_` before it; `node/README.md`
-    explains them.
+    explains them; directory_places is the place of the directory's settings and that of its password, with a blank between.
     """
 
     role: str
@@ -49,6 +49,7 @@ class NodeEnvironment:
     spot: str = "no"
     busy_metric: str = "no"
     job_environment: str = "container"
+    directory_places: str = ""
 
 
 def shell_quoted(value: str) -> str:
@@ -59,6 +60,10 @@ def shell_quoted(value: str) -> str:
 def environment_file(environment: NodeEnvironment) -> str:
     """Write the environment file, one shell-quoted variable per line."""
     variables = {"cloud": "azure", **asdict(environment)}
+    places = variables.pop("directory_places")
+    # Machines without a directory have no variable of it.
+    if places:
+        variables["directory_id"], _, variables["directory_password_id"] = str(places).partition(" ")
     return "".join(f"CLUSTER_{name.upper()}={shell_quoted(str(value))}\n" for name, value in variables.items())
 
 

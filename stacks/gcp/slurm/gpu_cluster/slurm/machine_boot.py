@@ -25,6 +25,7 @@ class BootValues:
     bucket_name: pulumi.Input[str]
     data_identity: pulumi.Input[str]
     job_environment: str
+    directory_places: pulumi.Input[str] = ""
 
 
 def user_data(
@@ -43,6 +44,7 @@ def user_data(
         controller_address: str,
         secret_id: str,
         users_id: str,
+        directory_places: str,
         shared_source: str,
         bucket_name: str,
         data_identity: str,
@@ -56,6 +58,7 @@ def user_data(
             region=values.place.region,
             secret_id=secret_id,
             users_id=users_id,
+            directory_places=directory_places,
             node_type=values.node_type,
             shared_source=shared_source,
             shared_path=values.shared_path,
@@ -74,6 +77,7 @@ def user_data(
         controller_address=values.controller_address,
         secret_id=values.secret_id,
         users_id=values.users_id,
+        directory_places=values.directory_places,
         shared_source=values.shared_source,
         bucket_name=values.bucket_name,
         data_identity=values.data_identity,

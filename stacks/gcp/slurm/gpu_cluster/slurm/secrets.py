@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_gcp import secretmanager
 
+from gpu_cluster.directory_settings import Directory, settings_text
 from gpu_cluster.encryption import KeyUse
 
 READER = "roles/secretmanager.secretAccessor"
@@ -25,6 +26,7 @@ class ClusterSecretsArgs:
     login_email: pulumi.Input[str]
     database_password: pulumi.Input[str] | None
     user_list: str
+    directory: Directory | None
     labels: Mapping[str, str]
     services: Sequence[pulumi.Resource]
 
@@ -34,6 +36,7 @@ class ClusterSecrets(pulumi.ComponentResource):
 
     slurm_key: secretmanager.Secret
     user_list: secretmanager.Secret
+    directory: pulumi.Output[str] | None
     database_password: secretmanager.Secret | None
 
     def __init__(self, name: str, args: ClusterSecretsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -47,19 +50,36 @@ class ClusterSecrets(pulumi.ComponentResource):
         self.slurm_key = self._secret("munge-key")
         # Beside the key, so that machines read both by the same few lines; a new version replaces no machine.
         self.user_list = self._secret("users")
-        for role, email in (
-            ("controller", args.controller_email),
-            ("compute", args.compute_email),
-            ("login", args.login_email),
-        ):
-            self._grant("munge-key", self.slurm_key, f"{role}-reader", READER, email)
-            self._grant("users", self.user_list, f"{role}-reader", READER, email)
+        self._let_machines_read("munge-key", self.slurm_key)
+        self._let_machines_read("users", self.user_list)
         self._give("users", self.user_list, args.user_list)
         self._grant("munge-key", self.slurm_key, "controller-writer", WRITER, args.controller_email)
+        self.directory = None if args.directory is None else self._directory(args.directory)
         self.database_password = None
         if args.database_password is not None:
             self.database_password = self._password(args.database_password)
         self.register_outputs({"slurm_key": self.slurm_key.id})
+
+    def _let_machines_read(self, what: str, secret: secretmanager.Secret) -> None:
+        for role, email in (
+            ("controller", self._args.controller_email),
+            ("compute", self._args.compute_email),
+            ("login", self._args.login_email),
+        ):
+            self._grant(what, secret, f"{role}-reader", READER, email)
+
+    def _directory(self, directory: Directory) -> pulumi.Output[str]:
+        """Make the settings, and a place for the password, which an administrator stores from the controller; name both."""
+        place: pulumi.Input[str] = ""
+        if directory.bind_dn:
+            password = self._secret("directory-password")
+            self._let_machines_read("directory-password", password)
+            self._grant("directory-password", password, "controller-writer", WRITER, self._args.controller_email)
+            place = password.id
+        settings = self._secret("directory")
+        self._let_machines_read("directory", settings)
+        self._give("directory", settings, settings_text(directory))
+        return pulumi.Output.concat(settings.id, " ", place)
 
     def _password(self, value: pulumi.Input[str]) -> secretmanager.Secret:
         secret = self._secret("database-password")

@@ -51,6 +51,8 @@ class NodeEnvironment:
     spot: bool = False
     busy_metric: bool = False
     job_environment: str = "container"
+    # Of the directory's settings and of its password, with a blank between; empty for no directory.
+    directory_places: str = ""
 
     def lines(self) -> str:
         """The environment file, one quoted variable per line."""
@@ -81,6 +83,9 @@ class NodeEnvironment:
             "CLUSTER_BUSY_METRIC": "yes" if self.busy_metric else "no",
             "CLUSTER_JOB_ENVIRONMENT": self.job_environment,
         }
+        if self.directory_places:
+            settings, _, password = self.directory_places.partition(" ")
+            variables |= {"CLUSTER_DIRECTORY_ID": settings, "CLUSTER_DIRECTORY_PASSWORD_ID": password}
         return "".join(f"{name}={_quote(value)}\n" for name, value in variables.items())
 
 
