@@ -47,9 +47,11 @@ def read_directory(values: Values, *, needs_networks: bool = False) -> Directory
     if len(values.problems) == before:
         for fault in directory_faults(directory):
             field, *rest = fault.path
-            section.fail(str(field) + "".join(f"[{part}]" for part in rest), f"{fault.message} ({fault.id}); {fault.help}")
+            place = str(field) + "".join(f"[{part}]" for part in rest)
+            section.fail(place, f"{fault.message} ({fault.id}); {fault.help}")
     if needs_networks and not directory.networks:
-        section.fail("networks", "is missing: the ranges of the servers' addresses, which machines are let out to (DIR009)")
+        said = "is missing: the ranges of the servers' addresses, which machines are let out to (DIR009)"
+        section.fail("networks", said)
     return directory
 
 

@@ -17,8 +17,8 @@ JOINED: dict[str, Any] = {
 }
 
 
-def problems_of(*, needs_networks: bool = False, **changed: object) -> list[str]:
-    """Everything that is said of a directory."""
+def problems_of(changed: dict[str, Any], *, needs_networks: bool = False) -> list[str]:
+    """Everything that is said of a directory with some values changed."""
     values = Values(values={"directory": JOINED | changed})
     read_directory(values, needs_networks=needs_networks)
     return values.problems
@@ -40,6 +40,7 @@ def test_the_settings_are_written_as_the_machines_read_them() -> None:
         allowed_groups=("hpc-users",),
         networks=("10.8.0.0/24",),
     )
+    assert directory is not None
     assert settings_text(directory).splitlines()[4:6] == ["bind_dn cn=cluster,dc=example,dc=com", "allow hpc-users"]
 
 
@@ -56,18 +57,18 @@ def test_the_settings_are_written_as_the_machines_read_them() -> None:
         ({"ca_certificate": "ca.pem"}, "directory.ca_certificate: "),
     ],
 )
-def test_what_machines_would_not_take_is_refused(changed: dict[str, object], said: str) -> None:
+def test_what_machines_would_not_take_is_refused(changed: dict[str, Any], said: str) -> None:
     """Each mistake is named with its place."""
-    problems = problems_of(**changed)
+    problems = problems_of(changed)
     assert len(problems) == 1
     assert problems[0].startswith(said)
 
 
 def test_a_cloud_that_closes_ways_out_needs_the_networks() -> None:
     """Elsewhere they may be left out."""
-    assert problems_of(networks=[]) == []
-    assert ["DIR009" in problem for problem in problems_of(needs_networks=True, networks=[])] == [True]
-    assert problems_of(needs_networks=True) == []
+    assert problems_of({"networks": []}) == []
+    assert ["DIR009" in problem for problem in problems_of({"networks": []}, needs_networks=True)] == [True]
+    assert problems_of({}, needs_networks=True) == []
 
 
 def test_a_project_without_the_script_says_what_to_do() -> None:

@@ -26,7 +26,7 @@ LIST_OF_USERS = re.compile(
     r"((group [a-z0-9_-]+ [0-9]+|user [a-z0-9_-]+ [0-9]+ (yes|no)( [a-z0-9_,-]+)?"
     r"|key [a-z0-9_-]+ [a-z0-9@.-]+ AAAA[A-Za-z0-9+/=]+( [^\n]*)?)?\n)+"
 )
-# Settings of a directory as `node/users_directory.sh` reads them; of the authority's certificate the first line is known.
+# Settings of a directory as `node/users_directory.sh` reads them; a certificate is known by its first line.
 SETTINGS_OF_DIRECTORY = re.compile(
     r"((uri ldaps?://[A-Za-z0-9.:-]+|(base|bind_dn) [A-Za-z0-9-]+=[A-Za-z0-9=,. _@+-]+|layout (rfc2307(bis)?|ad)"
     r"|(start_tls|passwords) (yes|no)|(allow|administrators) [A-Za-z0-9._-]+|ids [0-9]+ [0-9]+"
@@ -74,7 +74,7 @@ def rotation(type_: str, inputs: Inputs) -> Sequence[str]:
 
 
 def password_in_state(type_: str, inputs: Inputs) -> Sequence[str]:
-    """AWS makes and keeps the database's password; a program writes no secret, only users and a directory's settings."""
+    """AWS makes and keeps the database's password; a program writes users and a directory's settings, no secret."""
     written = str(inputs.get("secretString"))
     if type_ == "aws:secretsmanager/secretVersion:SecretVersion" and not (
         LIST_OF_USERS.fullmatch(written) or SETTINGS_OF_DIRECTORY.fullmatch(written)

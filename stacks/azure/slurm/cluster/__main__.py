@@ -156,7 +156,11 @@ controller = Machine(
         private_address=foundation.controller_address,
         identity_ids=[foundation.controller_identity_id],
         custom_data=boot_data("controller", foundation.controller_identity_client_id),
-        after=[user_store.secret, *([directory_store] if directory_store else []), *(accounting.ready if accounting else [])],
+        after=[
+            user_store.secret,
+            *([directory_store] if directory_store else []),
+            *(accounting.ready if accounting else []),
+        ],
     ),
     in_azure,
 )

@@ -21,7 +21,9 @@ SCALAR_KEYS = (
     "controllerImage", "controllerBootDiskGb", "loginInstanceType", "accountingDatabase", "databaseTier",
     ACCOUNTING_PASSWORD, "grantKeyUse", "protectData",
 )  # fmt: skip
-OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operators", "tunnelMembers", *users.OBJECT_KEYS, directory.DIRECTORY, JOB_ENVIRONMENT)
+OBJECT_KEYS = (
+    *PLACE_OBJECTS, "nodeType", "operators", "tunnelMembers", *users.OBJECT_KEYS, directory.DIRECTORY, JOB_ENVIRONMENT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,7 +24,7 @@ class NodeEnvironment:
     """What a machine has to know at boot. Nothing in it is secret: every process on the machine can read it.
 
     Each field is the variable of the environment file of the same name, with `CLUSTER_` before it; `node/README.md`
-    explains them; directory_places is the place of the directory's settings and that of its password, with a blank between.
+    explains them; directory_places: place of the directory's settings, and that of its password behind a blank.
     """
 
     role: str

@@ -69,7 +69,7 @@ class ClusterSecrets(pulumi.ComponentResource):
             self._grant(what, secret, f"{role}-reader", READER, email)
 
     def _directory(self, directory: Directory) -> pulumi.Output[str]:
-        """Make the settings, and a place for the password, which an administrator stores from the controller; name both."""
+        """Make the settings, and a place for the password that an administrator stores; name both."""
         place: pulumi.Input[str] = ""
         if directory.bind_dn:
             password = self._secret("directory-password")
