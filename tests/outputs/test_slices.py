@@ -126,6 +126,21 @@ def test_divided_nodes_are_missing_to_the_plan() -> None:
     assert [entry.path for entry in cloud.warnings if entry.id == "MIG006"] == [("software", "mig")]
 
 
+def test_nodes_with_parts_of_gpus_are_missing_to_the_plan() -> None:
+    """Kubernetes offers no whole GPU of them: the plan warns, and acceptance counts the others."""
+    asked = [
+        "software.mig=null",
+        "software.sharing.way=time-slicing",
+        "software.sharing.parts=4",
+        "software.sharing.nodes=2",
+    ]
+    plan, texts = _written("kubernetes", *asked)
+    hosts = plan.options[0].cluster.nodes
+    (warning,) = [entry for entry in plan.warnings if entry.id == "SHR004"]
+    assert f"2 of {hosts} nodes offer parts of GPUs alone" in warning.message
+    assert f"{hosts} nodes Ready, {(hosts - 2) * 8:,} GPUs allocatable" in texts["acceptance.md"]
+
+
 def test_slurm_has_no_node_with_both() -> None:
     """Two divided GPUs beside six whole ones are refused with what to do; Kubernetes takes them."""
     values = {

@@ -61,6 +61,10 @@ class Software:
             return 0
         return nodes if self.shared_nodes is None else min(nodes, self.shared_nodes)
 
+    def whole_gpus(self, nodes: int, *, gpus: int) -> int:
+        """Return the GPUs of a cluster's nodes, `gpus` each, that are neither divided nor shared."""
+        return nodes * gpus - self.divided_of(nodes) * self.divided_gpus - self.shared_of(nodes) * gpus
+
 
 def slice_partition(partition: str) -> str:
     """Return Slurm's partition of nodes with slices: one of their own, so that no job for a whole GPU gets a slice.

@@ -15,8 +15,9 @@ from clusterwright.outputs.kubernetes.slices import mig_values
 _REPOSITORY = "nvcr.io/nvidia/mellanox"
 _OPERATOR_NAMESPACE = "nvidia-network-operator"
 _NETWORK, _POOL = "rails", "rails"
-#: Where addresses of compute ports are taken from; verbs traffic does not use them, so any free range does.
-ADDRESSES = IPv4Network("10.128.0.0/9")
+#: Where addresses of compute ports are taken from: the first that is clear of the site's own. Verbs traffic does not
+#: use them, so that any free range does.
+_RANGES = (IPv4Network("10.128.0.0/9"), IPv4Network("172.16.0.0/12"))
 
 
 def gpu_operator_values(cluster: KubernetesCluster) -> dict[str, Any]:
@@ -58,23 +59,26 @@ def network_operator_values(cluster: KubernetesCluster) -> dict[str, Any]:
     }
 
 
-def addresses(nodes: int, block: int) -> IPv4Network:
-    """Return the smallest range with a block of addresses for every node.
+def addresses(nodes: int, block: int, *, site: IPv4Network) -> IPv4Network:
+    """Return the smallest range with a block of addresses for every node, clear of the site's own addresses.
 
-    >>> addresses(127, 16), addresses(1, 16)
-    (IPv4Network('10.128.0.0/21'), IPv4Network('10.128.0.0/28'))
+    >>> addresses(127, 16, site=IPv4Network("10.64.0.0/12")), addresses(1, 16, site=IPv4Network("10.128.0.0/12"))
+    (IPv4Network('10.128.0.0/21'), IPv4Network('172.16.0.0/28'))
 
     Args:
         nodes: of the cluster.
         block: addresses of one node, a power of two.
+        site: range of the site's networks.
 
     Raises:
         InputError: more nodes than the range holds.
     """
+    # No site has both: a range is within one of the private ones, and these are two.
+    free = next(one for one in _RANGES if not one.overlaps(site))
     bits = (nodes * block - 1).bit_length()
-    if bits > ADDRESSES.max_prefixlen - ADDRESSES.prefixlen:
-        raise InputError(f"{nodes:,} nodes take more addresses than {ADDRESSES} has", help="split the cluster in two")
-    return IPv4Network((int(ADDRESSES.network_address), ADDRESSES.max_prefixlen - bits))
+    if bits > free.max_prefixlen - free.prefixlen:
+        raise InputError(f"{nodes:,} nodes take more addresses than {free} has", help="split the cluster in two")
+    return IPv4Network((int(free.network_address), free.max_prefixlen - bits))
 
 
 def nic_cluster_policy(cluster: KubernetesCluster) -> dict[str, Any]:
@@ -112,8 +116,13 @@ def nic_cluster_policy(cluster: KubernetesCluster) -> dict[str, Any]:
     }
 
 
-def rail_network(cluster: KubernetesCluster) -> list[dict[str, Any]]:
-    """Return the addresses of compute ports, and the network that a pod names once for every port it takes."""
+def rail_network(cluster: KubernetesCluster, *, site: IPv4Network) -> list[dict[str, Any]]:
+    """Return the addresses of compute ports, and the network that a pod names once for every port it takes.
+
+    Args:
+        cluster: its nodes and their ports.
+        site: range of the site's networks, which the addresses are clear of.
+    """
     block = 1 << max(4, cluster.rails.bit_length())
     ipam = {"type": "nv-ipam", "poolName": _POOL}
     return [
@@ -121,7 +130,7 @@ def rail_network(cluster: KubernetesCluster) -> list[dict[str, Any]]:
             "apiVersion": "nv-ipam.nvidia.com/v1alpha1",
             "kind": "IPPool",
             "metadata": {"name": _POOL, "namespace": _OPERATOR_NAMESPACE},
-            "spec": {"subnet": str(addresses(len(cluster.nodes), block)), "perNodeBlockSize": block},
+            "spec": {"subnet": str(addresses(len(cluster.nodes), block, site=site)), "perNodeBlockSize": block},
         },
         {
             "apiVersion": "mellanox.com/v1alpha1",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from ipaddress import IPv4Network
 from typing import Any
 
 from clusterwright.catalog.records import Catalogue
@@ -68,7 +69,9 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if cluster.hands_out_rails:
         files["values/network-operator.yaml"] = documents_text([kubernetes_network.network_operator_values(cluster)])
         files["network/nic-cluster-policy.yaml"] = documents_text([kubernetes_network.nic_cluster_policy(cluster)])
-        files["network/rails.yaml"] = documents_text(kubernetes_network.rail_network(cluster))
+        files["network/rails.yaml"] = documents_text(
+            kubernetes_network.rail_network(cluster, site=IPv4Network(option.design.facility.rules.network.range))
+        )
     job = outputs_of(plan).cluster_job(plan, option, cluster)
     if job is not None:
         files |= {f"jobs/{name}": content for name, content in job.files.items()}
@@ -190,7 +193,7 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
             "storage ports are among them; name the compute ports by `pfNames` in the place of `linkTypes`."
         )
         to_set.append(
-            f"`network/rails.yaml`: the addresses, if {kubernetes_network.ADDRESSES} is in use. Verbs do not use them."
+            "`network/rails.yaml`: the addresses, if another site within reach has them. Verbs do not use them."
         )
     return render(
         "kubernetes",

@@ -1,4 +1,4 @@
-"""Slices of GPUs beside the planned work: what of the work finds no whole GPU, and where nothing divides them."""
+"""Parts of GPUs beside the planned work: what of the work finds no whole GPU, and where nothing divides them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,20 +7,26 @@ from clusterwright.errors import Finding
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import on_target
 
-_PATH = ("software", "mig")
+_PATH, _SHARED_PATH = ("software", "mig"), ("software", "sharing")
+#: Ways of the device plugin of Kubernetes: a node with them offers parts alone, under another name than whole GPUs.
+_RENAMED = frozenset({"mps", "time-slicing"})
 
 
 def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) -> Iterator[Finding]:
-    """Yield warnings of targets whose GPUs a blueprint divides.
+    """Yield warnings of targets whose GPUs a blueprint divides or shares.
 
-    `MIG005`: nodes that the plan is sized with are divided; `MIG006`: the project of a cloud divides none.
+    `MIG005`: nodes that the plan is sized with are divided; `MIG006`: the project of a cloud divides none; `SHR004`:
+    nodes that the plan is sized with offer no whole GPUs in Kubernetes.
 
     Args:
         nodes: software of each target's nodes.
         options: what was planned there, in the same order.
     """
     for software, option in zip(nodes, options, strict=True):
-        if software is None or not software.geometry:
+        if software is None:
+            continue
+        yield from _shared(software, option)
+        if not software.geometry:
             continue
         if option.design.facility is None:
             yield Finding(
@@ -38,3 +44,20 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
             message=f"{on_target(option.target)} {divided:,} of {hosts:,} nodes are divided; the plan is sized for all",
             help=f"add nodes for the slices: targets.{option.target}.min_nodes above what the plan has without mig",
         )
+
+
+def _shared(software: Software, option: Option) -> Iterator[Finding]:
+    if (
+        option.design.facility is None
+        or option.deployment.scheduler != "kubernetes"
+        or software.sharing not in _RENAMED
+    ):
+        return
+    hosts = len(option.design.facility.inventory.hosts())
+    yield Finding(
+        id="SHR004",
+        path=_SHARED_PATH,
+        message=f"{on_target(option.target)} {software.shared_of(hosts):,} of {hosts:,} nodes offer parts of GPUs "
+        "alone; the plan is sized for all",
+        help=f"add nodes for the parts: targets.{option.target}.min_nodes above what the plan has without sharing",
+    )

@@ -132,10 +132,7 @@ class Cluster:
         """GPUs of all hosts that are neither divided nor shared."""
         documents = self.papers.documents
         software, hosts = documents.plan.software_of(documents.option.target), len(self.hosts)
-        if software is None:
-            return self.gpus * hosts
-        parted = software.divided_of(hosts) * software.divided_gpus + software.shared_of(hosts) * self.gpus
-        return self.gpus * hosts - parted
+        return self.gpus * hosts if software is None else software.whole_gpus(hosts, gpus=self.gpus)
 
     @property
     def resources(self) -> dict[str, float]:

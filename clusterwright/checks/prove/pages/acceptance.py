@@ -142,7 +142,9 @@ def _scheduler(hall: Hall) -> Iterator[Step]:
     option, hosts = hall.papers.documents.option, len(hall.inventory.hosts())
     gpus = f"{hall.inventory.gpus:,} GPUs"
     if option.deployment.scheduler == "kubernetes":
-        yield "`kubectl get nodes -l node-kind=gpu`", f"{counted(hosts, 'node')} Ready, {gpus} allocatable"
+        software, every = hall.papers.documents.plan.software_of(option.target), hall.inventory.gpus
+        whole = every if software is None else software.whole_gpus(hosts, gpus=every // hosts)
+        yield "`kubectl get nodes -l node-kind=gpu`", f"{counted(hosts, 'node')} Ready, {whole:,} GPUs allocatable"
         return
     nodes = option.training_nodes if isinstance(option, TrainingOption) else option.cluster.nodes
     working = nodes * hall.inventory.hosts_per_node
