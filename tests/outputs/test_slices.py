@@ -141,6 +141,14 @@ def test_nodes_with_parts_of_gpus_are_missing_to_the_plan() -> None:
     assert f"{hosts} nodes Ready, {(hosts - 2) * 8:,} GPUs allocatable" in texts["acceptance.md"]
 
 
+def test_a_divided_node_is_no_spare() -> None:
+    """Spares are nodes with whole GPUs: two that are divided leave none of two, and one of three."""
+    for spare, said in ((2, "none is spare"), (3, "nodes with whole GPUs: 1 is spare")):
+        _, texts = _written("slurm", "software.mig.nodes=2", f"reliability.spare_nodes={spare}")
+        (row,) = [line for line in texts["acceptance.md"].splitlines() if "kill one node's power" in line]
+        assert said in row
+
+
 def test_slurm_has_no_node_with_both() -> None:
     """Two divided GPUs beside six whole ones are refused with what to do; Kubernetes takes them."""
     values = {

@@ -61,6 +61,10 @@ class Software:
             return 0
         return nodes if self.shared_nodes is None else min(nodes, self.shared_nodes)
 
+    def whole_nodes(self, nodes: int, *, scheduler: str) -> int:
+        """Return the nodes that offer all their GPUs whole: Slurm's shared ones do, beside their parts."""
+        return nodes - self.divided_of(nodes) - (self.shared_of(nodes) if scheduler == "kubernetes" else 0)
+
     def whole_gpus(self, nodes: int, *, gpus: int) -> int:
         """Return the GPUs of a cluster's nodes, `gpus` each, that are neither divided nor shared."""
         return nodes * gpus - self.divided_of(nodes) * self.divided_gpus - self.shared_of(nodes) * gpus

@@ -137,18 +137,23 @@ def acceptance(plan: Plan, option: Option, design: OnPremDesign, catalogue: Cata
             expect=f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; "
             "no restart",
         ),
-        Step(do="kill one node's power during the run", expect=_after_a_node(chosen)),
+        Step(do="kill one node's power during the run", expect=_after_a_node(plan, chosen, design)),
     )
 
 
-def _after_a_node(option: TrainingOption) -> str:
+def _after_a_node(plan: Plan, option: TrainingOption, design: OnPremDesign) -> str:
     """Return what the job does when a node is gone: without a spare it has to wait for that node."""
-    performance = option.performance
-    spare = performance.failures.spare_nodes
-    if spare:
+    performance, each = option.performance, design.inventory.hosts_per_node
+    software = plan.software_of(option.target)
+    nodes = option.cluster.nodes
+    if software is not None:
+        nodes = software.whole_nodes(nodes * each, scheduler=option.deployment.scheduler) // each
+    spare = nodes - option.training_nodes
+    if spare > 0:
         return (
             f"the job goes on from its last checkpoint within the planned restart, on {option.training_nodes:,} of the "
-            f"{option.cluster.nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
+            f"{nodes:,} nodes{'' if nodes == option.cluster.nodes else ' with whole GPUs'}: {spare} "
+            f"{'is' if spare == 1 else 'are'} spare"
         )
     if performance.failures.elastic:
         return "the job goes on from its last checkpoint within the planned restart, with one replica less"

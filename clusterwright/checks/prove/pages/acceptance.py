@@ -171,10 +171,14 @@ def _work(hall: Hall) -> Iterator[Step]:
         f"{submit} without data for 24 h",
         f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; no restart",
     )
-    spare = performance.failures.spare_nodes
-    if spare:
-        trains, nodes = option.training_nodes, option.cluster.nodes
-        left = f"on {trains:,} of the {nodes:,} nodes: {spare} {'is' if spare == 1 else 'are'} spare"
+    trains, each = option.training_nodes, hall.inventory.hosts_per_node
+    software, nodes = plan.software_of(option.target), option.cluster.nodes
+    if software is not None:
+        nodes = software.whole_nodes(nodes * each, scheduler=option.deployment.scheduler) // each
+    spare = nodes - trains
+    if spare > 0:
+        kind = "nodes" if nodes == option.cluster.nodes else "nodes with whole GPUs"
+        left = f"on {trains:,} of the {nodes:,} {kind}: {spare} {'is' if spare == 1 else 'are'} spare"
         words = f"the job goes on from its last checkpoint within the planned restart, {left}"
     elif performance.failures.elastic:
         words = "the job goes on from its last checkpoint within the planned restart, with one replica less"
