@@ -71,6 +71,7 @@ directory_store = (
     if settings.directory
     else None
 )
+joined = [directory_store] if directory_store else []
 database = (
     AccountingDatabase(
         f"{name}-accounting",
@@ -125,12 +126,7 @@ def machine(
             user_data_base64=user_data_base64,
             alert_topic_arn=below.alert_topic_arn,
             tags=tags,
-            after=[
-                auth_key,
-                user_store,
-                *([directory_store] if directory_store else []),
-                *([database] if database else []),
-            ],
+            after=[auth_key, user_store, *joined, *([database] if database else [])],
         ),
         in_region,
     )
@@ -149,8 +145,7 @@ pulumi.export("controller_instance_id", controller.instance_id)
 pulumi.export("secret_id", auth_key.secret_arn)
 pulumi.export("partition", settings.partition)
 pulumi.export("users_id", user_store.secret_arn)
-if directory_store:
-    pulumi.export("directory_places", directory_store.places)
+pulumi.export("directory_places", directory_store.places if directory_store else "")
 pulumi.export("connect_to_controller", pulumi.Output.format(shell, region, controller.instance_id))
 login = (
     machine(
