@@ -25,7 +25,7 @@ from clusterwright.checks.preflight.programs.admission import OPENING, ORDINARY,
 from clusterwright.errors import InputError, MissingFactError
 from clusterwright.outputs.deliverables import onprem_files
 from clusterwright.outputs.kubernetes.cluster import charts
-from clusterwright.outputs.kubernetes.network import ADDRESSES, addresses
+from clusterwright.outputs.kubernetes.network import addresses
 from clusterwright.outputs.onprem.kubernetes import kubernetes_files
 from clusterwright.plan.decide import decide
 from clusterwright.plan.document import dumps, loads
@@ -216,20 +216,26 @@ def test_the_job_has_the_arguments_of_the_slurm_script() -> None:
     assert _one(_texts(), "Job", "small")["spec"]["backoffLimit"] == int(restarts[1]) * option.training_nodes
 
 
-@given(nodes=st.integers(1, 60_000), bits=st.integers(4, 6))
-def test_every_node_has_its_addresses(nodes: int, bits: int) -> None:
-    """The range has a block for every node, lies within what is set aside, and half of it would be too small."""
+@pytest.mark.parametrize(
+    ("site", "aside", "most"),
+    [("10.64.0.0/12", "10.128.0.0/9", 60_000), ("10.128.0.0/12", "172.16.0.0/12", 16_000)],
+    ids=["usual", "clear"],
+)
+@given(count=st.integers(1, 60_000), bits=st.integers(4, 6))
+def test_every_node_has_its_addresses(site: str, aside: str, most: int, count: int, bits: int) -> None:
+    """The range has a block for every node, lies aside from the site's networks, and half of it would be too small."""
+    nodes = min(count, most)
     block = 1 << bits
-    found = addresses(nodes, block)
+    found = addresses(nodes, block, site=IPv4Network(site))
     assert isinstance(found, IPv4Network)
-    assert found.subnet_of(ADDRESSES)
+    assert found.subnet_of(IPv4Network(aside))
     assert nodes * block <= found.num_addresses < max(2 * nodes * block, 2)
 
 
 def test_too_many_addresses() -> None:
     """Half of 10.0.0.0/8 holds 524,288 nodes of 16 addresses."""
     with pytest.raises(InputError, match="more addresses"):
-        addresses(600_000, 16)
+        addresses(600_000, 16, site=IPv4Network("10.64.0.0/12"))
 
 
 def test_object_storage_has_no_claim() -> None:
