@@ -99,7 +99,14 @@ binding=''
 if [ -n "$bind_dn" ]; then
     place="$CLUSTER_DIRECTORY_PASSWORD_ID"
     of_root "$place" alone
-    kept="$(stored "$place" "password of $bind_dn")" || exit
+    if [ "$CLUSTER_ROLE" = compute ]; then
+        # A job of a user that a node does not know fails: the node joins once the password is there, were it a day later.
+        kept="$(CLUSTER_WAIT_S=86400 stored "$place" "password of $bind_dn")" || exit
+    elif ! kept="$(CLUSTER_WAIT_S=0 stored "$place" "password of $bind_dn")"; then
+        # It is typed on the controller, which has to be up for that.
+        say "goes on without the directory, and asks again in five minutes"
+        exit 0
+    fi
     password="$(base64 --decode <<<"$kept" 2>/dev/null)" || fail "$place is not in base64: users_directory_password.sh stores it so"
     binding="ldap_default_bind_dn = $bind_dn
 ldap_default_authtok_type = password

@@ -114,6 +114,7 @@ def project_readme(
         quota: that counts the nodes, None where none does.
     """
     deployment = option.deployment
+    directory = plan.cluster.directory if deployment.scheduler == "slurm" else None
     return render(
         "project",
         "README.md.j2",
@@ -144,6 +145,9 @@ def project_readme(
         replace=_REPLACE[deployment.scheduler][option.target],
         drain=_DRAIN[deployment.scheduler],
         slurm=deployment.scheduler == "slurm",
+        stack=stack_name(plan, option),
+        directory=directory is not None,
+        directory_password="" if directory is None else directory.bind_dn,
         existing_network=_EXISTING_TAKEN if deployment.existing_network is not None else _EXISTING_OFFERED,
         variables=log_in(option.target).variables,
         pages=list(_demoted(pages)),

@@ -258,6 +258,26 @@ def test_a_directory_that_is_joined_carelessly_is_found(said: str) -> None:
     assert said in joined(JOINED_CARELESSLY)
 
 
+def test_nodes_alone_wait_for_the_password_that_is_typed_on_the_controller() -> None:
+    """Controller and login machine start without it and say so; a node does not join before it is there."""
+    files = {path.name: path.read_text() for path in SCRIPTS.iterdir() if path.suffix in (".sh", ".csv")}
+    stored = 'kept="$(CLUSTER_WAIT_S=86400 stored '
+    changes = (*JOINED, (DIRECTORY, stored, stored.replace("86400", "1")))
+    for name, old, new in changes:
+        assert files[name].count(old) == 1
+        files[name] = files[name].replace(old, new)
+    # A store that has no password yet.
+    files["secret_gcp.sh"] = files["secret_gcp.sh"].replace(
+        "set -euo pipefail\n", 'set -euo pipefail\ncase "$CLUSTER_SECRET_ID" in *bindword*) exit 1 ;; esac\n', 1
+    )
+    found = boots(frozenset(files.items()), WITH_DIRECTORY)
+    assert found is not None
+    ended = {role: ran.status for role, ran in found.roles.items()}
+    assert ended.pop("compute") not in {0, None}
+    assert set(ended.values()) == {0}
+    assert all("goes on without the directory" in found.roles[role].said for role in ended)
+
+
 def test_a_machine_that_is_not_joined_is_found() -> None:
     """The step of the boot left out, and a trace of the shell that would show the password."""
     left_out = ("bootstrap.sh", 'bash "$here/users_directory.sh"\n', "")
