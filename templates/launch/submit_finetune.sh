@@ -28,7 +28,7 @@ usage: ./submit.sh [OPTIONS]
   --image IMAGE   container image: REGISTRY/NAME:TAG, with $JOB_HOLDS
   --model WHERE   base weights: a folder of the shared volume, or a name of Hugging Face ($MODEL_PATH)
   --data WHERE    data set: a folder of the shared volume, or a name of Hugging Face
-  --lr RATE       peak learning rate, for example 1e-4
+  --lr RATE       peak learning rate; README.md has one to begin with
   --check         check everything, and submit nothing
 TEXT
     [ "$JOB_REWARDED" = no ] || echo "  --reward NAMES  functions that reward an answer: accuracy_reward or others of TRL, or module.function; commas between"
@@ -82,7 +82,7 @@ fi
 [ -n "$DATA_PATH" ] || problem "no data: --data, a folder of the shared volume or a name of Hugging Face"
 rate='^[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?$'
 if [ -z "$LEARNING_RATE" ]; then
-    problem "no learning rate: --lr, for example 1e-4"
+    problem "no learning rate: --lr, as in README.md"
 elif ! [[ $LEARNING_RATE =~ $rate ]]; then
     problem "--lr $LEARNING_RATE is not a number such as 1e-4"
 fi

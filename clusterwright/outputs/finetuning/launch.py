@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from clusterwright.blueprint.workloads.finetuning import REWARDS
 from clusterwright.catalog.records import Catalogue
-from clusterwright.outputs.finetuning.launcher import generates, launcher, no_trl, oldest_trl, trl_files
+from clusterwright.outputs.finetuning.launcher import example_rate, generates, launcher, no_trl, oldest_trl, trl_files
 from clusterwright.outputs.finetuning.torchtune import no_torchtune
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kind import ClusterJob, Start
@@ -96,7 +96,7 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
         ),
         to_set=(
             f"image, data{', reward' if generates(tuned) else ''} and learning rate of the run: `jobs/submit.sh "
-            f"--image REGISTRY/NAME:TAG --data WHERE --lr 1e-4{_option(tuned)}` sets them, checks and submits."
+            f"--image REGISTRY/NAME:TAG --data WHERE {_options(tuned)}` sets them, checks and submits."
         ),
     )
 
@@ -116,6 +116,7 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
         gres=f"gpu:{catalogue.accelerators[cluster.accelerator].gres_type}:{cluster.gpus_per_node // hosts}",
         launch=launch_folder(plan),
         files_at="",
+        rate=example_rate(plan.workload),
         program=starts.program,
         holds=starts.holds,
         rank="SLURM_NODEID",
@@ -172,8 +173,8 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             ),
             "",
             "```sh",
-            f"MODEL_PATH={SHARED}/models/{plan.workload.model} DATA_PATH=NAME-OR-FOLDER LEARNING_RATE=1e-4 \\",
-            f"  {_variable(plan)}VENV_PATH={SHARED}/venv sbatch {launch_folder(plan)}/finetune.sbatch",
+            f"MODEL_PATH={SHARED}/models/{plan.workload.model} DATA_PATH=NAME-OR-FOLDER {_variables(plan)}\\",
+            f"  VENV_PATH={SHARED}/venv sbatch {launch_folder(plan)}/finetune.sbatch",
             "```",
             "",
             f"{weights}and {starts.holds} in a virtual environment or in an image (`CONTAINER_IMAGE`). {again}",
@@ -184,7 +185,7 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             "",
             "```sh",
             f"./cluster.sh kubectl apply -f {_QUEUE_FILE}   # once",
-            f"./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME-OR-FOLDER --lr 1e-4{_option(plan)}",
+            f"./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME-OR-FOLDER {_options(plan)}",
             "```",
             "",
             (
@@ -209,14 +210,16 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _variable(plan: FinetuningPlan) -> str:
-    """Return how a user names the reward in the environment of `sbatch`."""
-    return f"REWARD={plan.workload.reward or _REWARD} " if generates(plan) else ""
+def _variables(plan: FinetuningPlan) -> str:
+    """Return how a user gives learning rate and reward in the environment of `sbatch`."""
+    reward = f"REWARD={plan.workload.reward or _REWARD} " if generates(plan) else ""
+    return f"LEARNING_RATE={example_rate(plan.workload)} {reward}"
 
 
-def _option(plan: FinetuningPlan) -> str:
-    """Return how a user names the reward to `submit.sh`; it has that of the blueprint."""
-    return f" --reward {_REWARD}" if generates(plan) and not plan.workload.reward else ""
+def _options(plan: FinetuningPlan) -> str:
+    """Return how a user gives learning rate and reward to `submit.sh`; it has the reward of the blueprint."""
+    reward = f" --reward {_REWARD}" if generates(plan) and not plan.workload.reward else ""
+    return f"--lr {example_rate(plan.workload)}{reward}"
 
 
 def _rewards(plan: FinetuningPlan, option: FinetuningOption) -> str:
@@ -240,14 +243,14 @@ def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
             title="Run the job",
             who="It is submitted with your own login to the cluster, as `./cluster.sh kubectl` has it.",
             command=f"""./cluster.sh kubectl apply -f {_QUEUE_FILE}   # once
-./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME --lr 1e-4{_option(tuned)}""",
+./cluster.sh submit --image REGISTRY/NAME:TAG --data NAME {_options(tuned)}""",
             more="`launch/README.md` says what the image has to hold and where weights and data go.",
         )
     return Start(
         title="Run the job",
         who=f"Copy `launch/` to `{launch_folder(plan)}` of the cluster; an ordinary user submits it there "
         "([Users](#users)).",
-        command=f"DATA_PATH=NAME LEARNING_RATE=1e-4 {_variable(tuned)}VENV_PATH={SHARED}/venv sbatch finetune.sbatch",
+        command=f"DATA_PATH=NAME {_variables(tuned)}VENV_PATH={SHARED}/venv sbatch finetune.sbatch",
         more="`launch/README.md` says what the job needs.",
     )
 

@@ -41,6 +41,10 @@ _QUANTISED: Mapping[str, dict[str, Any]] = MappingProxyType(
 )
 _LOW_RANK = ("lora", "qlora", "dora")
 _BITSANDBYTES = " and bitsandbytes"
+#: Learning rates to begin with, for example, of runs that train all weights: TRL's defaults (`learning_rate` of its
+#: configurations, seen 2026-11-29); beside frozen weights ten times as much is usual (Schulman et al. 2025, LoRA
+#: Without Regret).
+_RATES = MappingProxyType({"supervised": (2e-5, 2e-4), "dpo": (1e-6, 1e-5), "grpo": (1e-6, 1e-5)})
 _SCRIPTS = MappingProxyType({"supervised": "trl.scripts.sft", "dpo": "trl.scripts.dpo", "grpo": "trl.scripts.grpo"})
 #: Releases 0.N of TRL from which on an argument is there, and those of GRPO cut no prompt at 512 tokens; 1.16 still has
 #: all of them (trl/trainer/model_config.py and grpo_config.py of releases 0.20 to 1.16, seen 2026-11-29).
@@ -62,6 +66,12 @@ class Launcher:
     holds: str
     files: Mapping[str, str]
     words: Mapping[str, object]
+
+
+def example_rate(work: FinetuningWorkload) -> str:
+    """Return a learning rate that a run may begin with; the right one is found by trying."""
+    whole, beside = _RATES[work.objective]
+    return f"{whole if work.method == 'full' else beside:.0e}".replace("e-0", "e-")
 
 
 def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
