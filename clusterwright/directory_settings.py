@@ -30,7 +30,9 @@ _VALUE = r"[A-Za-z0-9](?:[A-Za-z0-9 ._@+-]{0,126}[A-Za-z0-9._@+-])?"
 _DN = re.compile(rf"(?:[A-Za-z][A-Za-z0-9-]{{0,30}}={_VALUE})(?:,[A-Za-z][A-Za-z0-9-]{{0,30}}={_VALUE}){{0,31}}")
 _GROUP = re.compile(r"[A-Za-z](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 #: Groups that make root by another name on a machine, or that the cluster's own list has.
-_RESERVED = frozenset("adm admin cluster-admins cluster-users docker lxd root shadow slurm sudo wheel".split())  # noqa: SIM905
+_RESERVED = frozenset(
+    {"adm", "admin", "cluster-admins", "cluster-users", "docker", "lxd", "root", "shadow", "slurm", "sudo", "wheel"}
+)
 _CERTIFICATE = re.compile(
     r"-----BEGIN CERTIFICATE-----\n(?P<body>(?:[A-Za-z0-9+/=]{1,76}\n)+)-----END CERTIFICATE-----"
 )
@@ -257,11 +259,11 @@ def _certificates(text: str) -> bool:
 
 def _der_bytes(body: bytes) -> int:
     """Return the length that a certificate says of itself, in bytes, with its own tag and length."""
-    long_form = 0x80
-    if len(body) < 2 or body[1] < long_form:  # noqa: PLR2004 - a tag and a length
+    header, long_form = 2, 0x80  # a tag and a length; a certificate is too long for the short form
+    if len(body) < header or body[1] < long_form:
         return 0
     digits = body[1] - long_form
-    return 2 + digits + int.from_bytes(body[2 : 2 + digits], "big")
+    return header + digits + int.from_bytes(body[header : header + digits], "big")
 
 
 def _network_faults(networks: Sequence[str]) -> Iterator[DirectoryFault]:

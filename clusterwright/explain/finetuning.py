@@ -98,13 +98,13 @@ def _memory(option: FinetuningOption) -> Explanation:
     performance = option.performance
     terms = [(name, getattr(performance.memory, field), field) for name, field in MEMORY_TERMS]
     held = performance.memory_bytes
-    beside = "" if performance.rollouts is None else "; beside it what generates answers"
+    engine = "" if performance.rollouts is None else "; the engine that generates answers is included"
     return Explanation(
         number="memory_bytes",
         title="memory of one accelerator at the peak of a step",
         value=f"{held.value / 1e9:.2f} GB ({held.low / 1e9:.2f} to {held.high / 1e9:.2f})",
         equation=(
-            f"the most of three moments: at the loss, at the start of the backward pass, at its end{beside}; in GB",
+            f"the most of three moments: at the loss, at the start of the backward pass, at its end{engine}; in GB",
             total(tuple(f"{size / 1e9:.2f}" for _, size, _ in terms if size > 0), f"{held.value / 1e9:.2f}"),
         ),
         inputs=(

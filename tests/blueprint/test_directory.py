@@ -155,10 +155,16 @@ def test_a_full_directory_is_written_in_lines_that_machines_take() -> None:
     )
     _check_lines(text)
     assert text.splitlines() == [
-        "uri ldaps://ldap1.example.com", "base dc=example,dc=com", "layout ad", "start_tls no",
-        "bind_dn cn=c,dc=example,dc=com", "allow hpc-users", "administrators hpc-admins", "passwords yes",
+        "uri ldaps://ldap1.example.com",
+        "base dc=example,dc=com",
+        "layout ad",
+        "start_tls no",
+        "bind_dn cn=c,dc=example,dc=com",
+        "allow hpc-users",
+        "administrators hpc-admins",
+        "passwords yes",
         "ids 200000 2000200000",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_blueprint_says_where_the_mistake_is(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def test_a_written_folder_is_proven(documents: Documents, capsys: pytest.Capture
             "cost workbook",
             "Slurm",
             "provisioning",
+            "fixed settings",
             "provisioning, by its tools",
         ),
         PROVEN,

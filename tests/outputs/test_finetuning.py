@@ -111,9 +111,15 @@ def test_answers_are_generated_as_planned(tmp_path: Path) -> None:
     # What TRL generates at a time is what an update is made of (`GRPOConfig.__post_init__`).
     assert trl["steps_per_generation"] == trl["gradient_accumulation_steps"]
     expected = {
-        "max_completion_length": 1800, "num_generations": 8, "num_iterations": 1, "beta": 0.0, "use_vllm": True,
-        "vllm_mode": "colocate", "vllm_tensor_parallel_size": layout.generation_tensor, "vllm_max_model_length": 2048,
-    }  # fmt: skip
+        "max_completion_length": 1800,
+        "num_generations": 8,
+        "num_iterations": 1,
+        "beta": 0.0,
+        "use_vllm": True,
+        "vllm_mode": "colocate",
+        "vllm_tensor_parallel_size": layout.generation_tensor,
+        "vllm_max_model_length": 2048,
+    }
     assert {name: trl[name] for name in expected} == expected
     assert size.memory_share <= float(str(trl["vllm_gpu_memory_utilization"])) < size.memory_share + 0.001
     # Arguments that GRPO's script does not have.
@@ -139,9 +145,13 @@ def test_a_job_without_a_reward_does_not_start(reward: str, refused: bool, tmp_p
     script = tmp_path / "finetune.sbatch"
     script.write_text(_files(*_GENERATED)["launch/finetune.sbatch"])
     environment = {
-        "PATH": os.environ["PATH"], "REWARD": reward, "DATA_PATH": "", "LEARNING_RATE": "1e-4",
-        "CHECKPOINT_PATH": str(tmp_path / "checkpoints"), "CONTAINER_IMAGE": "image",
-    }  # fmt: skip
+        "PATH": os.environ["PATH"],
+        "REWARD": reward,
+        "DATA_PATH": "",
+        "LEARNING_RATE": "1e-4",
+        "CHECKPOINT_PATH": str(tmp_path / "checkpoints"),
+        "CONTAINER_IMAGE": "image",
+    }
     done = subprocess.run(["bash", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "set DATA_PATH" in done.stderr
@@ -220,9 +230,10 @@ def _project(blueprint: str, *values: str) -> Project:
 
 #: Answers that are generated, of a plan of `_plan` and of a shipped blueprint.
 _GENERATED = (
-    "workload.objective=grpo", "workload.data.mean_tokens=null",
+    "workload.objective=grpo",
+    "workload.data.mean_tokens=null",
     "workload.rollouts={answers: 8, prompt_tokens: 200, answer_tokens: {mean: 400, p95: 1000}, longest_answer: 1800}",
-)  # fmt: skip
+)
 SEVERAL, ONE, TRL = "finetune-llama3-70b-full", "finetune-llama3-8b-qlora", "workload.framework=trl"
 
 

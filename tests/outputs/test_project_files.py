@@ -119,8 +119,11 @@ def test_boot_scripts_of_a_directory_come_with_one_alone(cloud: str) -> None:
     plain, joined = (project_files(cloud, "slurm", with_directory=one) for one in (False, True))
     assert not [path for path in plain if path.startswith("node/users_directory")]
     assert {path.removeprefix("node/users_directory") for path in set(joined) - set(plain)} == {
-        ".md", ".sh", "_logins.sh", "_password.sh",
-    }  # fmt: skip
+        ".md",
+        ".sh",
+        "_logins.sh",
+        "_password.sh",
+    }
     assert {path for path in plain if plain[path] != joined[path]} == {"node/bootstrap.sh"}
     before, after = (files["node/bootstrap.sh"].content.decode().splitlines() for files in (plain, joined))
     step = 'bash "$here/users_directory.sh"'

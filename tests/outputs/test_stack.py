@@ -350,12 +350,13 @@ def test_project_is_complete(cloud: str, scheduler: str, tmp_path: Path) -> None
     assert files["cluster.sh"].executable
     assert not [name for name in files if "__pycache__" in name or name.endswith((".pyc", "Pulumi.example.yaml"))]
     scripts = {path.name for path in (ROOT / "templates" / "node").glob("*.sh")}
+    of_directory = {name for name in scripts if name.startswith("users_directory")}
     kinds, others = ("bucket", "metric", "secret", "transport"), {*INSTANCES, "local"} - {cloud}
     foreign = {f"{kind}_{other}.sh" for kind in kinds for other in others}
     found = {name.removeprefix("node/") for name in files if name.startswith("node/") and name.endswith(".sh")}
     # Pods of Kubernetes report busy GPUs by the scripts of machines, in surroundings of their own.
     of_pods = {"busy_gpus.sh", "environment.sh", "http.sh", f"metric_{cloud}.sh"}
-    assert found == (scripts - foreign if scheduler == "slurm" else of_pods)
+    assert found == (scripts - foreign - of_directory if scheduler == "slurm" else of_pods)
 
 
 @pytest.mark.parametrize(("cloud", "scheduler"), PROJECTS)

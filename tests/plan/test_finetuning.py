@@ -52,9 +52,12 @@ _VALUES: dict[str, Any] = {
 _SHIPPED = SHIPPED.parent
 _ROLLOUTS = "workload.rollouts={answers: 8, prompt_tokens: 200, answer_tokens: {mean: 400, p95: 1000}}"
 _GRPO = (
-    "workload.objective=grpo", _ROLLOUTS, "workload.data.mean_tokens=null", "workload.framework=trl",
+    "workload.objective=grpo",
+    _ROLLOUTS,
+    "workload.data.mean_tokens=null",
+    "workload.framework=trl",
     "workload.parallelism.gpus=8",
-)  # fmt: skip
+)
 
 
 def _resolved(*overrides: str, values: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - resolved or problems

@@ -11,7 +11,7 @@ from clusterwright import user_list
 from clusterwright.blueprint.fields import Section
 from clusterwright.blueprint.reading.problems import Problem
 
-#: `local`: the list of the blueprint, the same on every machine; `directory`: beside it, that of `cluster.directory`.
+#: `local`: the list of the blueprint, the same on every machine; `directory`: the users of `cluster.directory`, too.
 Identity = Literal["local", "directory"]
 
 _Name = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^{user_list.NAME}$"})]

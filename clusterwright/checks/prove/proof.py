@@ -8,7 +8,7 @@ from dataclasses import replace
 from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.fabrics import Routing, prove_fabrics
 from clusterwright.checks.prove.files import READERS, prove_files
-from clusterwright.checks.prove.fixed import prove_fixed
+from clusterwright.checks.prove.fixed_settings import prove_fixed
 from clusterwright.checks.prove.jobs.job import has_job, other_work, prove_job
 from clusterwright.checks.prove.jobs.scheduler import has_slurm, prove_slurm_text
 from clusterwright.checks.prove.jobs.service import prove_service, service_folder

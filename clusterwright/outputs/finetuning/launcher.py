@@ -187,7 +187,7 @@ def _sequences(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, Any]
     return {
         "max_completion_length": int(rollouts.longest_answer_tokens),
         "num_generations": rollouts.answers,
-        # A batch is generated for each update of it.
+        # One generated batch holds the answers of an update.
         "steps_per_generation": layout.accumulation,
         "num_iterations": rollouts.updates,
         "beta": _PENALTY if rollouts.reference else 0.0,

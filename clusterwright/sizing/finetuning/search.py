@@ -70,7 +70,7 @@ class _Found:
 
     Attributes:
         memory: bytes of one accelerator by term, as `FinetuneMemory`; held: their sum, as predicted.
-        time: of a token; added: what comes on top of it, over its training (parts of `FinetuneStep`).
+        time: of a token; added: seconds of generating and scoring, over those of training (parts of `FinetuneStep`).
         rate: tokens per second of all accelerators.
         generation: of answers, None where all are given; trained_tokens: of a sequence with its padding.
     """
@@ -442,7 +442,7 @@ def _rollout_size(job: FinetuneJob, rollouts: Rollouts, node: NodeType, found: _
 
 
 def _shares(found: _Found, index: int) -> dict[str, float]:
-    """Return the shares of an update of its training, and of what comes on top of it."""
+    """Return the shares of an update that training, generating and scoring take."""
     added = {name: float(values[index]) for name, values in found.added.items()}
     whole = 1.0 + sum(added.values())
     return {"training": 1.0 / whole, **{name: value / whole for name, value in added.items()}}

@@ -11,9 +11,19 @@ DIRECTORY: Final = "directory"
 SCRIPT: Final = "users_directory.sh"
 _MOST_ID: Final = 4_294_967_293
 _FIELDS: Final = (
-    "uris", "base", "layout", "start_tls", "bind_dn", "allowed_groups", "administrators", "passwords", "first_id",
-    "last_id", "ca_certificate", "networks",
-)  # fmt: skip
+    "uris",
+    "base",
+    "layout",
+    "start_tls",
+    "bind_dn",
+    "allowed_groups",
+    "administrators",
+    "passwords",
+    "first_id",
+    "last_id",
+    "ca_certificate",
+    "networks",
+)
 
 
 def read_directory(values: Values, *, needs_networks: bool = False) -> Directory | None:

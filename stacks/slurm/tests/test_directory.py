@@ -1,4 +1,4 @@
-"""The directory that machines are joined to: what the configuration may say, and what machines read of it."""
+"""The directory of users: values of its configuration, and the settings that machines read."""
 
 from typing import Any
 

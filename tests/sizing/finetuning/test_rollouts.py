@@ -33,9 +33,14 @@ MODELS = catalogued(CATALOGUE)
 H100 = CATALOGUE.accelerators["h100-sxm-80gb"]
 CALIBRATION = replace(load_calibration(), serving=load_serving())
 MIXED = Rollouts(
-    answers=8, prompt_tokens=200.0, answer_tokens=600.0, answer_p95_tokens=1500.0, longest_answer_tokens=2048.0,
-    updates=1, reference=False,
-)  # fmt: skip
+    answers=8,
+    prompt_tokens=200.0,
+    answer_tokens=600.0,
+    answer_p95_tokens=1500.0,
+    longest_answer_tokens=2048.0,
+    updates=1,
+    reference=False,
+)
 ALIKE = replace(MIXED, answer_p95_tokens=600.0)
 
 
@@ -44,11 +49,24 @@ def _job(rollouts: Rollouts | None = MIXED, **changes: object) -> FinetuneJob:
     assert model is not None
     filled = 1.0 if rollouts is None else rollouts.sequence_tokens / 2560
     job = FinetuneJob(
-        model=model, framework=framework_of("trl"), method="lora", precision="bf16", rank=16.0, targets=None,
-        trained_parameters=None, optimizer_bytes=None, recompute=True, preference=False, sequence_tokens=2560.0,
-        filled=filled, global_batch=512, tokens=51.2e6, sequences=64_000.0, memory_confidence=0.95,
+        model=model,
+        framework=framework_of("trl"),
+        method="lora",
+        precision="bf16",
+        rank=16.0,
+        targets=None,
+        trained_parameters=None,
+        optimizer_bytes=None,
+        recompute=True,
+        preference=False,
+        sequence_tokens=2560.0,
+        filled=filled,
+        global_batch=512,
+        tokens=51.2e6,
+        sequences=64_000.0,
+        memory_confidence=0.95,
         rollouts=rollouts,
-    )  # fmt: skip
+    )
     return replace(job, **changes)  # type: ignore[arg-type]
 
 
@@ -64,9 +82,13 @@ def _step_by_step(workers: Generators, rollouts: Rollouts, *, slots: int, draws:
     one = workers.rows(np.zeros((1, 1), dtype=np.intp))
     contexts = np.array([0.0, 4096.0])
     steps = decode_step(
-        one.model, one.device, one.place, one.factors,
-        sequences=np.arange(1.0, slots + 1)[:, None], context=contexts[None, :],
-    ).total  # fmt: skip
+        one.model,
+        one.device,
+        one.place,
+        one.factors,
+        sequences=np.arange(1.0, slots + 1)[:, None],
+        context=contexts[None, :],
+    ).total
     generator = np.random.default_rng(7)
     seconds = []
     for _ in range(draws):
@@ -137,9 +159,13 @@ def test_a_prompt_is_computed_once_for_its_answers() -> None:
 
 def _node(gpus: int = 8) -> NodeType:
     return NodeType(
-        id="node", accelerator=H100, gpus=gpus, hbm_bytes_per_gpu=H100.hbm_bytes or 0.0, network_kind="none",
+        id="node",
+        accelerator=H100,
+        gpus=gpus,
+        hbm_bytes_per_gpu=H100.hbm_bytes or 0.0,
+        network_kind="none",
         network_bytes_per_s_per_gpu_one_way=0.0,
-    )  # fmt: skip
+    )
 
 
 def _size(job: FinetuneJob, calibration: Calibration = CALIBRATION, **node: int) -> FinetuneSize:
@@ -262,9 +288,7 @@ def test_the_band_is_wider_than_those_of_both_engines_by_their_shares() -> None:
     size, given = _size(_held(MIXED)), _size(_held(None)).tokens_per_s
     share, rate = size.step.generating, size.tokens_per_s
     engine = _workers(MIXED, (1, 64.0)).band
-    for found, own, other in (
-        (rate.high, given.high, engine[1]), (rate.low, given.low, engine[0])
-    ):  # fmt: skip
+    for found, own, other in ((rate.high, given.high, engine[1]), (rate.low, given.low, engine[0])):
         known = 1 / ((1 - share) * given.value / own + share * np.exp(-other))
         assert abs(np.log(found / rate.value)) > 1.05 * abs(np.log(known))
 
@@ -289,13 +313,24 @@ def test_published_steps_take_longer_than_the_sum_of_known_passes(
     longest, mean = sequence
     answer = mean - 100
     rollouts = replace(
-        MIXED, answers=32, prompt_tokens=100.0, answer_tokens=answer, longest_answer_tokens=longest,
+        MIXED,
+        answers=32,
+        prompt_tokens=100.0,
+        answer_tokens=answer,
+        longest_answer_tokens=longest,
         answer_p95_tokens=min(2.3 * answer, longest),
-    )  # fmt: skip
+    )
     job = _job(
-        rollouts, model=model, framework=framework_of("nemo"), method="full", sequence_tokens=longest + 100, gpus=gpus,
-        filled=mean / (longest + 100), global_batch=2048, recompute=None,
-    )  # fmt: skip
+        rollouts,
+        model=model,
+        framework=framework_of("nemo"),
+        method="full",
+        sequence_tokens=longest + 100,
+        gpus=gpus,
+        filled=mean / (longest + 100),
+        global_batch=2048,
+        recompute=None,
+    )
     node = replace(_node(), network_kind="infiniband", network_bytes_per_s_per_gpu_one_way=50e9)
     (size,) = search(job, node, (gpus // 8,), CALIBRATION)
     assert 1 < measured_s / size.step_s < most

@@ -1,7 +1,6 @@
 """Time-slicing of GPUs: parts as planned, and nodes, operator and configuration that name each other."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, wrong
 from clusterwright.checks.prove.papers import CellError, absent
@@ -22,9 +21,13 @@ def shared(cluster: Cluster) -> Iterator[Finding]:
         return
     if chosen.get("name") not in maps:
         yield absent(
-            "K8S005", _OPERATOR, "devicePlugin.config.name", chosen.get("name"), ", ".join(sorted(maps)),
+            "K8S005",
+            _OPERATOR,
+            "devicePlugin.config.name",
+            chosen.get("name"),
+            ", ".join(sorted(maps)),
             "the folder has that configuration",
-        )  # fmt: skip
+        )
         return
     own = maps[chosen["name"]]
     known = _configurations(own)
@@ -59,7 +62,7 @@ def _configurations(one: Object) -> dict[str, int]:
     return found
 
 
-def _document(text: object) -> Any:  # noqa: ANN401 - YAML holds anything
+def _document(text: object) -> object:
     try:
         return yaml_document(str(text))
     except (YamlTextError, CellError):

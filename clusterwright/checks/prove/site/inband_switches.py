@@ -1,4 +1,4 @@
-"""Settings of in-band, border and management switches against cables, addresses and roles of machines."""
+"""Settings of in-band, border and out-of-band switches against cables, addresses and roles of machines."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,6 +11,7 @@ from clusterwright.checks.prove.papers import Papers, Row, absent
 from clusterwright.checks.prove.site import services
 from clusterwright.checks.prove.site.switches import FRR, NVUE, first_match, written_text
 from clusterwright.errors import Finding
+from clusterwright.facility.cabling.addresses import RESERVED
 
 _RULE = "PRV010"
 _NODES, _BOND_SCRIPT = "provisioning/warewulf/nodes.conf", "provisioning/maas/bond.sh"
@@ -377,9 +378,9 @@ def _own_address(commands: _Commands, interface: str, row: Row) -> Iterator[Find
         free = address in prefix and length == str(prefix.prefixlen) and str(address) != row["gateway"]
     except AddressValueError:
         free = False
-    # The first sixteen addresses are no machine's; `ip-plan.csv` gives machines those behind them.
-    if not free or int(address) - int(prefix.network_address) >= 16:  # noqa: PLR2004 - addresses kept for switches
-        expected = f"one of the first 16 of {row['prefix']} that is not the gateway's"
+    # `ip-plan.csv` gives machines the addresses behind those of gateway and switches.
+    if not free or int(address) - int(prefix.network_address) >= RESERVED:
+        expected = f"one of the first {RESERVED} of {row['prefix']} that is not the gateway's"
         yield absent(_RULE, commands.file, f"{interface} ip address", said, expected, f"{row.place} has the network")
 
 
@@ -406,10 +407,11 @@ class _Packet:
 def _filtered(commands: _Commands, acl: str, packet: _Packet) -> bool | None:
     """Return whether a filter lets a packet pass: by its first line that names it; None where none does."""
     lines: dict[int, dict[str, str]] = defaultdict(dict)
+    line_of = re.compile(rf"acl {re.escape(acl)} rule (\d+) (.+)")
     for path, values in commands.values.items():
-        words = path.split(" ")
-        if words[:2] == ["acl", acl] and len(words) > 4 and words[2] == "rule" and words[3].isdigit():  # noqa: PLR2004 - acl NAME rule NUMBER KEY
-            lines[int(words[3])][" ".join(words[4:])] = values[-1]
+        match = line_of.fullmatch(path)
+        if match is not None:
+            lines[int(match[1])][match[2]] = values[-1]
     for _, line in sorted(lines.items()):
         named = (
             _names(line.get("match ip source-ip", _ANYONE), packet.source),
@@ -511,7 +513,7 @@ def _way_out(papers: Papers, site: _Site, name: str, commands: _Commands) -> Ite
     firewall = commands.value("vrf default router static 0.0.0.0/0 via")
     routed = first_match(_DEFAULT_ROUTE, written_text(papers, f"{FRR}/{name}.conf"))
     taken = {address for (_, network), address in site.own.items() if network == _BORDER}
-    if not _names(row["prefix"], firewall or "0.0.0.0") or firewall in taken or firewall != routed:  # noqa: S104 - an address that is none
+    if not firewall or not _names(row["prefix"], firewall) or firewall in taken or firewall != routed:
         expected = f"the firewall's address in {row['prefix']}, as in {FRR}/{name}.conf"
         yield absent(_RULE, commands.file, "the way out", firewall, expected, "all else goes there")
     inside = services.addresses(papers)

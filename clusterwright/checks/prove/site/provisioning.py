@@ -38,7 +38,10 @@ def prove_provisioning(papers: Papers) -> Result:
     routed = sorted((papers.documents.site / FOLDER / "switches" / "frr").glob("*.conf"))
     if routed:
         facts.append(f"{len(routed)} switches route: a neighbour on every trunk of cables.csv, a number for each leaf")
-        facts.append("in-band machines have one bond over their leaves, the gateways, and no way to management ports")
+        facts.append(
+            "in-band machines have one bond over their leaves, and the gateways; filters, tried with packets of hosts, "
+            "servers, BMCs and the outside, keep all but the servers from BMCs"
+        )
     rules = (
         _machines,
         _warewulf,

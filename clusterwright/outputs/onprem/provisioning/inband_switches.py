@@ -316,7 +316,7 @@ def _management(
         f"nvue/{name}.txt": text(
             render(
                 "provisioning",
-                "nvue_management.txt.j2",
+                "nvue_out_of_band.txt.j2",
                 hostname=name,
                 ports=tuple(_spans(ports, "swp")),
                 uplinks=tuple(_spans(uplinks, "swp")),
@@ -342,7 +342,7 @@ def _page(
         "provisioning",
         "inband.md.j2",
         leaf_model=INBAND_SWITCH,
-        management_model=OOB_SWITCH,
+        out_of_band_model=OOB_SWITCH,
         inband=networks[IN_BAND],
         management=networks[OUT_OF_BAND],
         border=border,

@@ -61,7 +61,7 @@ def environment_file(environment: NodeEnvironment) -> str:
     """Write the environment file, one shell-quoted variable per line."""
     variables = {"cloud": "azure", **asdict(environment)}
     places = variables.pop("directory_places")
-    # Machines without a directory have no variable of it.
+    # Without a directory the environment file has none of these variables.
     if places:
         variables["directory_id"], _, variables["directory_password_id"] = str(places).partition(" ")
     return "".join(f"CLUSTER_{name.upper()}={shell_quoted(str(value))}\n" for name, value in variables.items())
