@@ -2,6 +2,7 @@
 
 import ast
 import io
+import re
 from typing import Any
 
 import pytest
@@ -32,11 +33,11 @@ TYPES: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int], ...] = (
 )
 
 
-def job_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the Job and the ConfigMap of a type's manifest at eight nodes."""
+def job_of(name: str, nodes: int = 8) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the Job and the ConfigMap of a type's manifest at a number of nodes."""
     instance = load().instances[name]
     path = assets.root() / "stacks" / instance.cloud / "kubernetes" / "examples" / "all_reduce.yaml"
-    manifest = for_fabric(for_node(path.read_text(), instance), instance, 8)
+    manifest = for_fabric(for_node(path.read_text(), instance), instance, nodes)
     found = {one["kind"]: one for one in YAML(typ="safe").load_all(io.StringIO(manifest)) if one}
     return found["Job"], found["ConfigMap"]
 
@@ -88,6 +89,18 @@ def test_a_job_on_a_slice_takes_all_of_its_hosts() -> None:
     """A TPU slice is one machine of many hosts: fewer of them wait for the others for ever."""
     assert job_of("ct5p-hightpu-4t")[0]["spec"]["completions"] == 8
     assert job_of("a2-highgpu-8g")[0]["spec"]["completions"] == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["p5.48xlarge", "Standard_ND96isr_H100_v5", "a4-highgpu-8g", "g2-standard-4", "trn2.48xlarge"]
+)
+def test_a_job_on_one_node_waits_for_no_second_one(name: str) -> None:
+    """One pod, told so, on types whose job is right in the stack and on those that are shaped."""
+    job = job_of(name, nodes=1)[0]["spec"]
+    worker = job["template"]["spec"]["containers"][0]
+    called = " ".join([*worker["command"], *worker["args"]])
+    assert (job["completions"], job["parallelism"]) == (1, 1)
+    assert re.findall(r"--nnodes=(\d+)", called) == ["1"]
 
 
 def test_what_is_right_in_the_stack_is_left_alone() -> None:

@@ -82,7 +82,7 @@ def fabric_kind(problems: list[Problem], path: Path, asked: OnPremFabric, catalo
         return asked.kind
     kind = _KIND_OF_NETWORK.get(switch.network)
     if kind is None or asked.kind not in {None, kind}:
-        what = "is a management switch" if kind is None else f"is for {kind}, the fabric is to be {asked.kind}"
+        what = "is an out-of-band switch" if kind is None else f"is for {kind}, the fabric is to be {asked.kind}"
         problems.append(
             Problem(
                 path=(*path, "switch"),

@@ -60,7 +60,7 @@ def ports_of(
             reason="it has no leaf per rail and no levels, and no rule here says how many switches it takes",
         )
     if switch.network not in {ETHERNET, INFINIBAND_NETWORK}:
-        raise InputError(f"{switch.name} is a management switch", help="choose one such as qm9700 or sn5600")
+        raise InputError(f"{switch.name} is an out-of-band switch", help="choose one such as qm9700 or sn5600")
     ports, per_gpu = system.fabric_ports, system.fabric_bytes_per_s_per_gpu_one_way
     if not ports or per_gpu is None:
         raise MissingFactError(

@@ -16,6 +16,8 @@ from clusterwright import assets
 from clusterwright.catalog.records import Instance
 
 _FOLDER = "launch"
+#: Pods of the job as it is in `stacks/`.
+_PODS = 2
 _HEAD = """\
 # How fast the nodes reduce together, on {type}:
 #   ./cluster.sh kubectl apply -f examples/queue.yaml -f examples/all_reduce.yaml
@@ -43,21 +45,21 @@ def for_fabric(manifest: str, instance: Instance, nodes: int) -> str:
     Args:
         manifest: as it is in `stacks/`, with its objects.
         instance: the type of the nodes.
-        nodes: of the cluster; a job on a TPU slice takes all of its hosts.
+        nodes: of the cluster; a job on a TPU slice takes all of its hosts, and one node has no other to reduce with.
     """
     pod = pod_of(instance)
+    pods = nodes if pod and pod.get("whole_slice") else min(nodes, _PODS)
     if pod is None:
-        return manifest
+        return manifest if pods == _PODS else _of_one_pod(manifest)
     yaml = YAML()
     yaml.width = 120
     documents = [one for one in yaml.load_all(manifest) if one is not None]
     job = next(one for one in documents if one["kind"] == "Job")
     scripts = next(one for one in documents if one["kind"] == "ConfigMap")
-    if pod.get("whole_slice"):
-        job["spec"]["completions"] = job["spec"]["parallelism"] = nodes
+    job["spec"]["completions"] = job["spec"]["parallelism"] = pods
     template = job["spec"]["template"]
     _annotate(template, pod, instance)
-    _worker(template["spec"], pod, instance)
+    _worker(template["spec"], pod, instance, pods)
     if "script" in pod:
         scripts["data"]["all_reduce.py"] = LiteralScalarString(pod["script"])
     stream = io.StringIO()
@@ -82,10 +84,22 @@ def _annotate(template: dict[str, Any], pod: dict[str, Any], instance: Instance)
     annotations[key] = LiteralScalarString(f"[\n{lines}\n]\n")
 
 
-def _worker(spec: dict[str, Any], pod: dict[str, Any], instance: Instance) -> None:
+def _of_one_pod(manifest: str) -> str:
+    """Return the manifest for a single node with its comments: a second pod would wait for ever."""
+    for several, one in (
+        ("How fast two nodes reduce together", "How fast the accelerators of the one node reduce together"),
+        (f"completions: {_PODS}", "completions: 1"),
+        (f"parallelism: {_PODS}", "parallelism: 1"),
+        (f"--nnodes={_PODS}", "--nnodes=1"),
+    ):
+        manifest = manifest.replace(several, one)
+    return manifest
+
+
+def _worker(spec: dict[str, Any], pod: dict[str, Any], instance: Instance, pods: int) -> None:
     worker = spec["containers"][0]
     worker["image"] = pod.get("image", worker["image"])
-    worker["command"], worker["args"] = ["bash", "-c"], [LiteralScalarString(_command(pod, instance))]
+    worker["command"], worker["args"] = ["bash", "-c"], [LiteralScalarString(_command(pod, instance, pods))]
     given = pod["environment"]
     dropped = {*pod.get("drop", ()), *given}
     worker["env"] = [one for one in worker["env"] if one["name"] not in dropped] + _variables(given)
@@ -104,13 +118,13 @@ def _worker(spec: dict[str, Any], pod: dict[str, Any], instance: Instance) -> No
         spec["initContainers"] = [_daemon(pod["daemon"])]
 
 
-def _command(pod: dict[str, Any], instance: Instance) -> str:
+def _command(pod: dict[str, Any], instance: Instance, pods: int) -> str:
     before = f"{pod['before']}\n" if "before" in pod else ""
     if "command" in pod:
         return f"{before}{pod['command']}\n"
     processes = instance.gpus * pod.get("processes_per_accelerator", 1)
     return (
-        f'{before}exec torchrun --nnodes=2 --nproc-per-node={processes} --node-rank="$JOB_COMPLETION_INDEX" \\\n'
+        f'{before}exec torchrun --nnodes={pods} --nproc-per-node={processes} --node-rank="$JOB_COMPLETION_INDEX" \\\n'
         "  --master-addr=all-reduce-0.all-reduce --master-port=29500 /scripts/all_reduce.py\n"
     )
 
