@@ -20,11 +20,33 @@ from clusterwright.tco.focus.export import read_focus
 NAME = "benchmark"
 NODES = 48
 HEADER = (
-    "BilledCost", "BillingAccountId", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart", "ChargeCategory",
-    "ChargeClass", "ChargeDescription", "ChargePeriodEnd", "ChargePeriodStart", "ContractedCost",
-    "ContractedUnitPrice", "EffectiveCost", "ListCost", "ListUnitPrice", "PricingCategory", "PricingQuantity",
-    "PricingUnit", "ProviderName", "RegionId", "ResourceId", "ServiceName", "SkuId", "SkuMeter", "SubAccountId", "Tags",
-)  # fmt: skip
+    "BilledCost",
+    "BillingAccountId",
+    "BillingCurrency",
+    "BillingPeriodEnd",
+    "BillingPeriodStart",
+    "ChargeCategory",
+    "ChargeClass",
+    "ChargeDescription",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "ContractedCost",
+    "ContractedUnitPrice",
+    "EffectiveCost",
+    "ListCost",
+    "ListUnitPrice",
+    "PricingCategory",
+    "PricingQuantity",
+    "PricingUnit",
+    "ProviderName",
+    "RegionId",
+    "ResourceId",
+    "ServiceName",
+    "SkuId",
+    "SkuMeter",
+    "SubAccountId",
+    "Tags",
+)
 
 
 def write(path: Path, rows: int) -> None:
@@ -39,12 +61,36 @@ def write(path: Path, rows: int) -> None:
             start = begin + dt.timedelta(hours=hour)
             end = start + dt.timedelta(hours=1)
             machine = "p5.48xlarge" if place < NODES else "m7i.large"
-            writer.writerow((
-                "50", "1", "USD", "", f"{start:%Y-%m-01T00:00:00Z}", "Usage", "", f"{machine} hour",
-                f"{end:%Y-%m-%dT%H:%M:%SZ}", f"{start:%Y-%m-%dT%H:%M:%SZ}", "50", "50", "50", "55.04", "55.04",
-                "Standard", "1", "Hrs", "AWS", "us-east-1", f"i-{place}", "Amazon Elastic Compute Cloud", "X",
-                f"USE1-BoxUsage:{machine}", "2", mine if place < NODES else "",
-            ))  # fmt: skip
+            writer.writerow(
+                (
+                    "50",
+                    "1",
+                    "USD",
+                    "",
+                    f"{start:%Y-%m-01T00:00:00Z}",
+                    "Usage",
+                    "",
+                    f"{machine} hour",
+                    f"{end:%Y-%m-%dT%H:%M:%SZ}",
+                    f"{start:%Y-%m-%dT%H:%M:%SZ}",
+                    "50",
+                    "50",
+                    "50",
+                    "55.04",
+                    "55.04",
+                    "Standard",
+                    "1",
+                    "Hrs",
+                    "AWS",
+                    "us-east-1",
+                    f"i-{place}",
+                    "Amazon Elastic Compute Cloud",
+                    "X",
+                    f"USE1-BoxUsage:{machine}",
+                    "2",
+                    mine if place < NODES else "",
+                )
+            )
 
 
 def main() -> None:

@@ -103,15 +103,30 @@ def _built(model: Model, transformers: Any) -> Any:
     common = {"use_cache": False, "tie_word_embeddings": bool(model.tied_embeddings)}
     if model.id.startswith("gpt2"):
         config = transformers.GPT2Config(
-            n_layer=model.layers, n_embd=model.hidden, n_head=model.heads, vocab_size=model.vocab, n_positions=1024,
-            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation="sdpa", **common,
-        )  # fmt: skip
+            n_layer=model.layers,
+            n_embd=model.hidden,
+            n_head=model.heads,
+            vocab_size=model.vocab,
+            n_positions=1024,
+            resid_pdrop=0.0,
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
+            attn_implementation="sdpa",
+            **common,
+        )
         return transformers.GPT2LMHeadModel(config)
     config = transformers.LlamaConfig(
-        num_hidden_layers=model.layers, hidden_size=model.hidden, num_attention_heads=model.heads,
-        num_key_value_heads=model.kv_heads, head_dim=model.head_dim, intermediate_size=model.ffn_hidden,
-        vocab_size=model.vocab, max_position_embeddings=131072, attn_implementation="sdpa", **common,
-    )  # fmt: skip
+        num_hidden_layers=model.layers,
+        hidden_size=model.hidden,
+        num_attention_heads=model.heads,
+        num_key_value_heads=model.kv_heads,
+        head_dim=model.head_dim,
+        intermediate_size=model.ffn_hidden,
+        vocab_size=model.vocab,
+        max_position_embeddings=131072,
+        attn_implementation="sdpa",
+        **common,
+    )
     return transformers.LlamaForCausalLM(config)
 
 

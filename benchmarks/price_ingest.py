@@ -17,10 +17,25 @@ from pathlib import Path
 
 AZURE_ITEMS, AZURE_PAGE = 130_000, 1_000
 _COLUMNS = (
-    "SKU", "OfferTermCode", "RateCode", "TermType", "PriceDescription", "EffectiveDate", "Unit", "PricePerUnit",
-    "Currency", "Region Code", "Location Type", "Instance Type", "Operating System", "Tenancy", "Pre Installed S/W",
-    "CapacityStatus", "MarketOption", "operation",
-)  # fmt: skip
+    "SKU",
+    "OfferTermCode",
+    "RateCode",
+    "TermType",
+    "PriceDescription",
+    "EffectiveDate",
+    "Unit",
+    "PricePerUnit",
+    "Currency",
+    "Region Code",
+    "Location Type",
+    "Instance Type",
+    "Operating System",
+    "Tenancy",
+    "Pre Installed S/W",
+    "CapacityStatus",
+    "MarketOption",
+    "operation",
+)
 #: Columns that nobody reads; with them a row has the 780 bytes of the real file.
 _OTHERS = 72
 
@@ -35,27 +50,53 @@ def offer_csv(path: Path, rows: int) -> None:
         filling = ("NA 1234",) * 36 + ("",) * 36
         for number in range(rows):
             gpu = number % 1000 == 0
-            writer.writerow((
-                f"SKU{number:012d}", "JRTCKXETXF", f"SKU{number:012d}.JRTCKXETXF.6YS6EN2CT7", "OnDemand",
-                f"per hour of {number}", "2026-10-01", "Hrs", f"{50 + number % 7}.0400000000", "USD",
-                f"us-east-{number}", "AWS Region", "p5.48xlarge" if gpu else "m5.large", "Linux", "Shared", "NA",
-                "Used", "OnDemand", "RunInstances", *filling,
-            ))  # fmt: skip
+            writer.writerow(
+                (
+                    f"SKU{number:012d}",
+                    "JRTCKXETXF",
+                    f"SKU{number:012d}.JRTCKXETXF.6YS6EN2CT7",
+                    "OnDemand",
+                    f"per hour of {number}",
+                    "2026-10-01",
+                    "Hrs",
+                    f"{50 + number % 7}.0400000000",
+                    "USD",
+                    f"us-east-{number}",
+                    "AWS Region",
+                    "p5.48xlarge" if gpu else "m5.large",
+                    "Linux",
+                    "Shared",
+                    "NA",
+                    "Used",
+                    "OnDemand",
+                    "RunInstances",
+                    *filling,
+                )
+            )
 
 
 def offer_json(path: Path, megabytes: int) -> None:
     """Write an offer file in JSON of a size, products first."""
     attributes = {
-        "operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used",
-        "marketoption": "OnDemand", "locationType": "AWS Region", "operation": "RunInstances", "filling": "x" * 900,
-    }  # fmt: skip
+        "operatingSystem": "Linux",
+        "tenancy": "Shared",
+        "preInstalledSw": "NA",
+        "capacitystatus": "Used",
+        "marketoption": "OnDemand",
+        "locationType": "AWS Region",
+        "operation": "RunInstances",
+        "filling": "x" * 900,
+    }
     count = megabytes * 1_000_000 // 1_750
     with path.open("w", encoding="utf-8") as file:
         file.write('{"formatVersion": "v1.0", "products": {')
         for number in range(count):
             gpu = number % 1000 == 0
-            product = {"sku": f"S{number}", "attributes": attributes | {
-                "instanceType": "p5.48xlarge" if gpu else "m5.large", "regionCode": f"us-east-{number}"}}  # fmt: skip
+            product = {
+                "sku": f"S{number}",
+                "attributes": attributes
+                | {"instanceType": "p5.48xlarge" if gpu else "m5.large", "regionCode": f"us-east-{number}"},
+            }
             file.write(f'{"," if number else ""}"S{number}": {json.dumps(product)}')
         file.write('}, "terms": {"OnDemand": {')
         for number in range(count):
@@ -71,16 +112,28 @@ def azure_pages(folder: Path) -> list[Path]:
     for page in range(AZURE_ITEMS // AZURE_PAGE):
         items = [
             {
-                "currencyCode": "USD", "tierMinimumUnits": 0.0, "retailPrice": 90.0, "unitPrice": 90.0,
-                "armRegionName": f"region{page}x{number}", "location": "US East", "meterName": "M", "skuName": "M",
-                "effectiveStartDate": "2023-08-01T00:00:00Z", "meterId": f"{page}-{number}", "productId": "DZH318Z0",
-                "productName": "Virtual Machines", "serviceName": "Virtual Machines", "serviceId": "DZH313Z7BMC8",
-                "serviceFamily": "Compute", "unitOfMeasure": "1 Hour", "type": "Consumption",
+                "currencyCode": "USD",
+                "tierMinimumUnits": 0.0,
+                "retailPrice": 90.0,
+                "unitPrice": 90.0,
+                "armRegionName": f"region{page}x{number}",
+                "location": "US East",
+                "meterName": "M",
+                "skuName": "M",
+                "effectiveStartDate": "2023-08-01T00:00:00Z",
+                "meterId": f"{page}-{number}",
+                "productId": "DZH318Z0",
+                "productName": "Virtual Machines",
+                "serviceName": "Virtual Machines",
+                "serviceId": "DZH313Z7BMC8",
+                "serviceFamily": "Compute",
+                "unitOfMeasure": "1 Hour",
+                "type": "Consumption",
                 "isPrimaryMeterRegion": True,
                 "armSkuName": "Standard_ND96isr_H100_v5" if number % 50 == 0 else "Standard_D2s_v5",
             }
             for number in range(AZURE_PAGE)
-        ]  # fmt: skip
+        ]
         path = folder / f"page-{page:03d}.json"
         path.write_text(json.dumps({"Items": items, "NextPageLink": None, "Count": len(items)}), encoding="utf-8")
         paths.append(path)

@@ -126,7 +126,11 @@ def ask_store(store: Path) -> None:
         book, catalogue, accelerators=accelerators, system="", terms=default_terms(), as_of=book.newest_day
     )
     asked = {
-        "as_of": AS_OF, "term": "", "region": "", "utilisation": 0.8, "hours_per_month": 730.0,
+        "as_of": AS_OF,
+        "term": "",
+        "region": "",
+        "utilisation": 0.8,
+        "hours_per_month": 730.0,
         "committed_terms": list(COMMITTED_TERMS),
         "owned": [
             asdict(entry)
@@ -136,7 +140,7 @@ def ask_store(store: Path) -> None:
             }
             for entry in owned
         ],
-    }  # fmt: skip
+    }
     scan = lambda: book.query("pricing/sql/breakeven.sql", asked, products=products)  # noqa: E731
     clock, processor, rows = best_of(7, scan)
     print(f"breakeven of {len(rows):,} products, regions and terms: {1000 * clock:.0f} ms, {1000 * processor:.0f} ms")

@@ -88,13 +88,32 @@ def model(name: str) -> NamedModel:
 def replica(name: str, accelerator: str, gpus: int, precision: str, batch: float, **changed: object) -> Configuration:
     """Return a replica with tensor parallelism over its accelerators and a fixed number of requests."""
     own = Configuration(
-        accelerator=CATALOGUE.accelerators[accelerator], model=model(name), framework="vllm", precision=precision,
-        cache_precision="", gpus=float(gpus), gpus_per_worker=float(gpus), workers=1.0, attention_tp=float(gpus),
-        expert_parallel=1.0, pipeline=1.0, prefill_gpus_per_worker=0.0, prefill_workers=0.0, prefill_attention_tp=1.0,
-        prefill_expert_parallel=1.0, decode_gpus=float(gpus), speculative="", input_tokens=_TOKENS,
-        output_tokens=_TOKENS, reserved_tokens=2 * _TOKENS, shortest_share=1.0, concurrency=float(batch),
-        most_sequences=math.inf, static=False, waves=10.0,
-    )  # fmt: skip
+        accelerator=CATALOGUE.accelerators[accelerator],
+        model=model(name),
+        framework="vllm",
+        precision=precision,
+        cache_precision="",
+        gpus=float(gpus),
+        gpus_per_worker=float(gpus),
+        workers=1.0,
+        attention_tp=float(gpus),
+        expert_parallel=1.0,
+        pipeline=1.0,
+        prefill_gpus_per_worker=0.0,
+        prefill_workers=0.0,
+        prefill_attention_tp=1.0,
+        prefill_expert_parallel=1.0,
+        decode_gpus=float(gpus),
+        speculative="",
+        input_tokens=_TOKENS,
+        output_tokens=_TOKENS,
+        reserved_tokens=2 * _TOKENS,
+        shortest_share=1.0,
+        concurrency=float(batch),
+        most_sequences=math.inf,
+        static=False,
+        waves=10.0,
+    )
     return replace(own, **changed)  # type: ignore[arg-type]
 
 
@@ -134,11 +153,19 @@ def largest_billions(chip: Accelerator, precision: str) -> float:
 
 def _service(**changed: object) -> Service:
     own = Service(
-        model=model("llama-3.1-8b"), framework="vllm", precision="bf16", cache_precision="", speculative="",
-        inputs=Lengths(mean=500.0, p95=1500.0), outputs=Lengths(mean=250.0, p95=750.0), prefix_share=0.0,
-        load=Load(requests_per_s=20.0), tensor=1, pipeline=1,
+        model=model("llama-3.1-8b"),
+        framework="vllm",
+        precision="bf16",
+        cache_precision="",
+        speculative="",
+        inputs=Lengths(mean=500.0, p95=1500.0),
+        outputs=Lengths(mean=250.0, p95=750.0),
+        prefix_share=0.0,
+        load=Load(requests_per_s=20.0),
+        tensor=1,
+        pipeline=1,
         goals=LatencyGoals(first_token_s=10.0, time_per_token_s=0.1, percentile=0.95, confidence=0.5),
-    )  # fmt: skip
+    )
     return replace(own, **changed)  # type: ignore[arg-type]
 
 

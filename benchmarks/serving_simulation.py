@@ -63,11 +63,20 @@ class Case:
 def deployment(gpus: int, weight_bytes: float, bits: float) -> Deployment:
     """Return one replica with tensor parallelism over all of its accelerators."""
     return Deployment(
-        gpus=float(gpus), workers=1.0, attention_tp=float(gpus), expert_parallel=1.0, attention_bytes=weight_bytes,
-        expert_bytes=weight_bytes, cache_bytes=min(weight_bytes, 2.0) if weight_bytes >= 1 else 1.0,
-        attention_bits=bits, expert_bits=bits, input_tokens=1024.0, output_tokens=256.0, reserved_tokens=1280.0,
+        gpus=float(gpus),
+        workers=1.0,
+        attention_tp=float(gpus),
+        expert_parallel=1.0,
+        attention_bytes=weight_bytes,
+        expert_bytes=weight_bytes,
+        cache_bytes=min(weight_bytes, 2.0) if weight_bytes >= 1 else 1.0,
+        attention_bits=bits,
+        expert_bits=bits,
+        input_tokens=1024.0,
+        output_tokens=256.0,
+        reserved_tokens=1280.0,
         concurrency=1.0,
-    )  # fmt: skip
+    )
 
 
 def draw_cases(catalogue: Catalogue, count: int, seed: int) -> list[Case]:
@@ -184,10 +193,15 @@ def speed(catalogue: Catalogue) -> None:
     print(f"closed form  {count / seconds:,.0f} configurations/s of one core, means")
     seconds = least_s(
         lambda: latencies(
-            known[0], known[1], replace(place, gpus=np.full(64, 8.0), attention_tp=np.full(64, 8.0)), known[3],
-            mix=mix, requests_per_s=rates[::32],
-        ), 3,
-    )  # fmt: skip
+            known[0],
+            known[1],
+            replace(place, gpus=np.full(64, 8.0), attention_tp=np.full(64, 8.0)),
+            known[3],
+            mix=mix,
+            requests_per_s=rates[::32],
+        ),
+        3,
+    )
     print(f"percentiles  {64 / seconds:,.0f} configurations/s of one core")
 
 

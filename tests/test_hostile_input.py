@@ -47,10 +47,26 @@ def surroundings(fuzz: ModuleType) -> Iterator[Path]:
 
 @pytest.mark.parametrize(
     ("kind", "cases"),
-    [("blueprint", 120), ("parts", 40), ("quote", 40), ("workbook", 10), ("price list", 40), ("training runs", 40),
-     ("service", 40), ("serving runs", 25), ("fine-tuning runs", 25), ("trace", 30),
-     ("cost case", 30), ("bill", 5), ("model", 40), ("plan", 4), ("feed file", 20), ("answer", 40), ("manifest", 40)],
-)  # fmt: skip
+    [
+        ("blueprint", 120),
+        ("parts", 40),
+        ("quote", 40),
+        ("workbook", 10),
+        ("price list", 40),
+        ("training runs", 40),
+        ("service", 40),
+        ("serving runs", 25),
+        ("fine-tuning runs", 25),
+        ("trace", 30),
+        ("cost case", 30),
+        ("bill", 5),
+        ("model", 40),
+        ("plan", 4),
+        ("feed file", 20),
+        ("answer", 40),
+        ("manifest", 40),
+    ],
+)
 def test_no_input_is_a_bug(fuzz: ModuleType, surroundings: Path, kind: str, cases: int) -> None:
     """A share of the fuzz program's cases: none fails."""
     ended = {number: fuzz.run_case(kind, number, surroundings) for number in range(1, cases + 1)}

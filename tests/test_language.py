@@ -60,8 +60,10 @@ def test_pages_have_no_refused_word(path: Path) -> None:
 def test_the_list_finds_what_it_refuses() -> None:
     """Each pattern meets its own words, and no word that only looks alike."""
     assert _refused_in([(1, "It is told in so many words"), (2, "A rule stands once")]) == [
-        "1: told", "1: so many", "2: stands",
-    ]  # fmt: skip
+        "1: told",
+        "1: so many",
+        "2: stands",
+    ]
     assert _refused_in([(1, "a stand-in stands for it; `told_in`; determined by mine.yaml; so many that")]) == []
 
 

@@ -67,10 +67,14 @@ def _returns(book: Workbook, found: Finances, *, bent: bool) -> int:
         if row[2] == "none for a part of a month":
             row = (*row[:2], entry.irr_per_year, *row[3:])
         wanted = (
-            (1, entry.npv_usd, CENT), (2, entry.irr_per_year, 1e-7), (4, entry.payback_months, 1e-6),
-            (5, entry.discounted_payback_months, 1e-6), (6, entry.breakeven_months, 1e-6),
-            (7, entry.breakeven_utilisation, 1e-8), (8, entry.breakeven_rent_factor, 1e-8),
-        )  # fmt: skip
+            (1, entry.npv_usd, CENT),
+            (2, entry.irr_per_year, 1e-7),
+            (4, entry.payback_months, 1e-6),
+            (5, entry.discounted_payback_months, 1e-6),
+            (6, entry.breakeven_months, 1e-6),
+            (7, entry.breakeven_utilisation, 1e-8),
+            (8, entry.breakeven_rent_factor, 1e-8),
+        )
         for column, value, within in wanted if bent else wanted[:-1]:
             _same(row[column], value, f"{entry.rented_key}, column {column}", within=within)
     return 7 * len(mine)
@@ -115,10 +119,14 @@ def _units(book: Workbook, found: Finances) -> int:
         _same(row[2], cost.run_usd, cost.key)
         for value, usd in zip(
             row[3:7],
-            (cost.usd_per_gpu_hour, unit.levelised_usd_per_gpu_hour, unit.usd_per_million_tokens,
-             unit.usd_per_effective_pflop_hour),
+            (
+                cost.usd_per_gpu_hour,
+                unit.levelised_usd_per_gpu_hour,
+                unit.usd_per_million_tokens,
+                unit.usd_per_effective_pflop_hour,
+            ),
             strict=True,
-        ):  # fmt: skip
+        ):
             _same(value, usd, cost.key, within=1e-6)
     return 5 * len(found.costs)
 

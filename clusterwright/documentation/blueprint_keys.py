@@ -18,8 +18,16 @@ _HEADING = "#"
 _DEEPEST = 4
 #: Definitions of one workload of several: they are described where a blueprint with one has them.
 _OF_ONE_WORKLOAD = {
-    "Train", "Finetune", "Serve", "Traffic", "Replicas", "Goals", "Storage", "DataLoading", "ReliabilitySection",
-}  # fmt: skip
+    "Train",
+    "Finetune",
+    "Serve",
+    "Traffic",
+    "Replicas",
+    "Goals",
+    "Storage",
+    "DataLoading",
+    "ReliabilitySection",
+}
 _INTRODUCTION = f"""
 Every key that a blueprint may have. Start from a commented one with `clusterwright init`; your editor completes and
 checks these keys through the JSON Schema that `init` writes beside it (`clusterwright schema`).

@@ -20,19 +20,26 @@ def catalog_page() -> str:
     """Return the page."""
     known = load()
     return page(
-        "Catalogue", _INTRODUCTION,
-        "## Accelerators", _accelerators(known.accelerators.values()),
-        "## Instance types", *(part for cloud in _CLOUDS for part in _instances(known, cloud)),
-        "## Systems to buy", _systems(known),
-        "## Models", _models(known),
-        "## Switches", _switches(known),
-        "## Storage systems", "Throughput is of one box: the one that serves clients, where there are two kinds.",
+        "Catalogue",
+        _INTRODUCTION,
+        "## Accelerators",
+        _accelerators(known.accelerators.values()),
+        "## Instance types",
+        *(part for cloud in _CLOUDS for part in _instances(known, cloud)),
+        "## Systems to buy",
+        _systems(known),
+        "## Models",
+        _models(known),
+        "## Switches",
+        _switches(known),
+        "## Storage systems",
+        "Throughput is of one box: the one that serves clients, where there are two kinds.",
         _storage(known),
         "## Storage levels",
         "Values of `storage.level`: what each node gets at most, and each started unit of GPUs. "
         "[How storage is sized](../explain/fabrics-and-halls.md#shared-storage) says how they are used.",
         _levels(),
-    )  # fmt: skip
+    )
 
 
 def _number(value: float | None, scale: float = 1.0, digits: str = ",.4g") -> str:

@@ -33,11 +33,18 @@ def feeds_page() -> str:
     refusing = table(("Gate", "Holds back"), _gate_rows("gates/refuse"))
     warning = table(("Gate", "Warns of"), _gate_rows("gates/warn"))
     return page(
-        "Price feeds", _INTRODUCTION, feeds,
-        "## What each rule keeps", "Each is a query in `pricing/feeds`; this is what its head says.", *rules,
-        "## Gates", "A price that a gate holds back waits in quarantine: `clusterwright prices quarantine`.", refusing,
-        "A price that only raises a warning is stored.", warning,
-    )  # fmt: skip
+        "Price feeds",
+        _INTRODUCTION,
+        feeds,
+        "## What each rule keeps",
+        "Each is a query in `pricing/feeds`; this is what its head says.",
+        *rules,
+        "## Gates",
+        "A price that a gate holds back waits in quarantine: `clusterwright prices quarantine`.",
+        refusing,
+        "A price that only raises a warning is stored.",
+        warning,
+    )
 
 
 def _feed_row(feed: Feed) -> tuple[str, str, str]:

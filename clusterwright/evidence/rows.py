@@ -11,9 +11,27 @@ from clusterwright.errors import InputError, shortened
 from clusterwright.input_files import read_text
 
 REQUIRED = (
-    "id", "group", "software", "gpu", "n_gpus", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_hidden",
-    "gated_mlp", "vocab", "seq_len", "global_batch", "precision", "recompute", "tp", "pp", "tokens_per_s_per_gpu",
-)  # fmt: skip
+    "id",
+    "group",
+    "software",
+    "gpu",
+    "n_gpus",
+    "layers",
+    "hidden",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "ffn_hidden",
+    "gated_mlp",
+    "vocab",
+    "seq_len",
+    "global_batch",
+    "precision",
+    "recompute",
+    "tp",
+    "pp",
+    "tokens_per_s_per_gpu",
+)
 #: A thousand runs have 0.2 MB.
 _MOST_BYTES = 20_000_000
 #: No count or rate of a run is larger, and products of several stay finite.

@@ -220,10 +220,15 @@ def _worst(predictions: Predictions[_Row]) -> list[dict[str, Any]]:
             found.append((abs(float(np.log(value / said))), row, value, said))
     found.sort(key=lambda one: (-one[0], one[1].line))
     return [
-        {"id": row.id, "metric": row.top, "measured": value, "predicted": said,
-         "ln_measured_over_predicted": float(np.log(value / said))}
+        {
+            "id": row.id,
+            "metric": row.top,
+            "measured": value,
+            "predicted": said,
+            "ln_measured_over_predicted": float(np.log(value / said)),
+        }
         for _, row, value, said in found[:WORST_SHOWN]
-    ]  # fmt: skip
+    ]
 
 
 def prediction_rows(predictions: Predictions[_Row]) -> Iterator[tuple[str, ...]]:
@@ -234,6 +239,9 @@ def prediction_rows(predictions: Predictions[_Row]) -> Iterator[tuple[str, ...]]
             columns = (predictions.median, predictions.low, predictions.high)
             numbers = [float(column[metric][index]) for column in columns]
             yield (
-                row.id, metric, "" if value is None else f"{value:.6g}",
-                *(f"{number:.6g}" if np.isfinite(number) else "" for number in numbers), predictions.level[index],
-            )  # fmt: skip
+                row.id,
+                metric,
+                "" if value is None else f"{value:.6g}",
+                *(f"{number:.6g}" if np.isfinite(number) else "" for number in numbers),
+                predictions.level[index],
+            )

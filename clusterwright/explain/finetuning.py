@@ -31,9 +31,18 @@ _PRACTICES = "catalog/finetuning_practices.csv, or the blueprint"
 _PADDED = "workload.rollouts; padded to the longest of an accelerator"
 _SECONDS_PER_DAY = 86400
 _PARTS = (
-    "multiplying", "element_wise", "unpacking", "gathering", "uncompiled", "tensor_parallel", "host_memory", "updating",
-    "reference", "scoring", "generating",
-)  # fmt: skip
+    "multiplying",
+    "element_wise",
+    "unpacking",
+    "gathering",
+    "uncompiled",
+    "tensor_parallel",
+    "host_memory",
+    "updating",
+    "reference",
+    "scoring",
+    "generating",
+)
 
 #: Names that only plans of fine-tuning have.
 NAMES = Names(

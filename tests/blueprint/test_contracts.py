@@ -13,13 +13,17 @@ from clusterwright.blueprint.sections.contracts import CloudContract, CloudExtra
         ({"target": "aws", "term": "reserved_1y"}, 0.0, 12, "reserved_1y"),
         ({"target": "aws", "term": "savings_plan_3y", "payment": "all_upfront"}, 1.0, 36, "reserved_3y"),
         ({"target": "gcp", "term": "reserved_3y", "payment": "partial_upfront"}, 0.5, 36, "reserved_3y"),
-        ({"target": "gcp", "term": "reserved_3y", "payment": "partial_upfront", "upfront": "30 %"}, 0.3, 36,
-         "reserved_3y"),
+        (
+            {"target": "gcp", "term": "reserved_3y", "payment": "partial_upfront", "upfront": "30 %"},
+            0.3,
+            36,
+            "reserved_3y",
+        ),
         ({"target": "aws", "term": "capacity_block"}, 1.0, 6, "capacity_block"),
         ({"target": "aws", "term": "capacity_block", "length": "91 days"}, 1.0, 3, "capacity_block"),
         ({"target": "lambda", "rate": "2 USD"}, 0.0, None, "on_demand"),
     ],
-)  # fmt: skip
+)
 def test_what_contracts_mean(given: dict[str, object], upfront: float, months: float | None, price_term: str) -> None:
     """Share paid in advance, length of a term in months, and the term whose price it takes."""
     found = CloudContract.model_validate(given)

@@ -89,18 +89,22 @@ def test_each_contradiction_is_told_where_it_stands(overrides: tuple[str, ...], 
 def test_all_contradictions_at_once() -> None:
     """Targets and layout are checked together with names."""
     found = problems_of(
-        "targets.aws.min_nodes=9", "targets.aws.max_nodes=8", "targets.gcp.instance=a3-ultra",
+        "targets.aws.min_nodes=9",
+        "targets.aws.max_nodes=8",
+        "targets.gcp.instance=a3-ultra",
         "workload.parallelism={tensor: 8, max_tensor: 4, data: 5}",
-    )  # fmt: skip
+    )
     assert len(found) == 4
 
 
 def test_what_agrees_is_no_contradiction() -> None:
     """Constraints that some cluster meets pass."""
     assert not problems_of(
-        "targets.aws.min_nodes=8", "targets.aws.max_nodes=8", "targets.aws.nodes_must_be=power of two",
+        "targets.aws.min_nodes=8",
+        "targets.aws.max_nodes=8",
+        "targets.aws.nodes_must_be=power of two",
         "workload.parallelism={tensor: 4, max_tensor: 4, data: 16, data_must_be: multiple of 8, micro_batch: 2}",
-    )  # fmt: skip
+    )
 
 
 @given(least=st.integers(1, 60), most=st.integers(1, 60), of=st.integers(1, 60), power=st.booleans())

@@ -42,9 +42,28 @@ cluster: {time_to_live: 7 days, tags: {owner: research}}
 """
 #: What nobody means: other kinds of value, words and numbers out of any range.
 _WRONG: tuple[Any, ...] = (
-    None, True, "", "nonsense", "1e999", -1, 0, 2.5, 10**12, [], ["x", 3], {}, {"nonsense": 1}, "12 parsecs", "\u2028",
-    "us-east-1z", "capacity-block", "block-reservation", "flex-start", "300.0.0.0/8", ".nan",
-)  # fmt: skip
+    None,
+    True,
+    "",
+    "nonsense",
+    "1e999",
+    -1,
+    0,
+    2.5,
+    10**12,
+    [],
+    ["x", 3],
+    {},
+    {"nonsense": 1},
+    "12 parsecs",
+    "\u2028",
+    "us-east-1z",
+    "capacity-block",
+    "block-reservation",
+    "flex-start",
+    "300.0.0.0/8",
+    ".nan",
+)
 _PLACED = st.integers(0, 10**6)
 
 

@@ -20,9 +20,15 @@ from tests.opened import explanations
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = (ROOT / "blueprints" / "train-gpt3-175b.yaml").read_text()
 LLAMA_2_7B = {
-    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
-    "num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 32000, "max_position_embeddings": 4096,
-}  # fmt: skip
+    "model_type": "llama",
+    "num_hidden_layers": 32,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "intermediate_size": 11008,
+    "vocab_size": 32000,
+    "max_position_embeddings": 4096,
+}
 
 
 def blueprint(folder: Path, model: str) -> Path:

@@ -70,8 +70,10 @@ def test_the_choice_reaches_the_design() -> None:
     """Wishes and told facts hold for the system that is named, by any of its names, and for no other."""
     catalogue = load_catalogue()
     asked = (
-        "targets.onprem.system=dgx-a100", "targets.onprem.fabric={buy_for_units: 3}", "targets.onprem.node.power=6 kW",
-    )  # fmt: skip
+        "targets.onprem.system=dgx-a100",
+        "targets.onprem.fabric={buy_for_units: 3}",
+        "targets.onprem.node.power=6 kW",
+    )
     blueprint = load(SHIPPED, asked).blueprint
     found = resolve(blueprint, catalogue)
     assert isinstance(found, Resolved)

@@ -281,8 +281,10 @@ def test_a_model_of_images_and_text_is_served_with_its_encoder() -> None:
             "cannot be resident of 4",
         ),
         (
-            {"workload": {"model": "bert-large", "task": "embed", "options": {"speculative": "mtp"}},
-             "traffic": {"output_tokens": None}},
+            {
+                "workload": {"model": "bert-large", "task": "embed", "options": {"speculative": "mtp"}},
+                "traffic": {"output_tokens": None},
+            },
             "SRV008",
             "workload.options.speculative",
             "no meaning where workload.task is embed",
@@ -344,7 +346,7 @@ def test_a_model_of_images_and_text_is_served_with_its_encoder() -> None:
             "no slice of NVIDIA L40S",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_contradicts_itself_has_its_rule_place_and_advice(
     sections: dict[str, Any], rule: str, place: str, said: str
 ) -> None:

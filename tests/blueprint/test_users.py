@@ -79,9 +79,24 @@ def test_ordinary_names_are_taken(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["root", "slurm", "munge", "ssm-user", "ubuntu", "azureuser", "ec2-user", "daemon", "sudo", "docker", "nobody",
-     "clusteradmin", "cluster-admins", "systemd-network", "sa_1234"],
-)  # fmt: skip
+    [
+        "root",
+        "slurm",
+        "munge",
+        "ssm-user",
+        "ubuntu",
+        "azureuser",
+        "ec2-user",
+        "daemon",
+        "sudo",
+        "docker",
+        "nobody",
+        "clusteradmin",
+        "cluster-admins",
+        "systemd-network",
+        "sa_1234",
+    ],
+)
 def test_names_of_the_system_are_reserved(name: str) -> None:
     """A list cannot take over an account of the machine, nor hand out a group that is root by another name."""
     assert [one.id for one in faults([user(name)], [])] == ["USR002"]

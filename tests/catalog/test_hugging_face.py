@@ -117,8 +117,10 @@ def test_a_window_as_long_as_the_context_is_none(tmp_path: Path) -> None:
 def test_qwen_2_slides_from_the_layer_it_names(tmp_path: Path) -> None:
     """With the window switched on, the layers from `max_window_layers` on have it."""
     config = PUBLISHED["qwen2.5-7b"] | {
-        "use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 21,
-    }  # fmt: skip
+        "use_sliding_window": True,
+        "sliding_window": 4096,
+        "max_window_layers": 21,
+    }
     assert read(tmp_path, config).sliding_layer_fraction == 7 / 28
 
 
@@ -271,18 +273,27 @@ def test_paths_that_are_no_file_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "latin").write_bytes(b'{"a": "\xe9"}')
     for name, said in (
-        ("none.json", "there is no file"), ("", "is a folder"), ("pipe", "is not a regular file"),
-        ("latin", "is not UTF-8"), ("a\0b", "cannot be read"),
-    ):  # fmt: skip
+        ("none.json", "there is no file"),
+        ("", "is a folder"),
+        ("pipe", "is not a regular file"),
+        ("latin", "is not UTF-8"),
+        ("a\0b", "cannot be read"),
+    ):
         with pytest.raises(InputError, match=said):
             model_from_config(tmp_path / name if "\0" not in name else Path(name))
 
 
 _SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.integers(-2, 200) | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8) | st.lists(st.integers(-1, 70) | st.text(max_size=3), max_size=4)
-    | st.just(["sliding_attention"] * 12) | st.dictionaries(st.text(max_size=3), st.integers(), max_size=2)
-)  # fmt: skip
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-2, 200)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8)
+    | st.lists(st.integers(-1, 70) | st.text(max_size=3), max_size=4)
+    | st.just(["sliding_attention"] * 12)
+    | st.dictionaries(st.text(max_size=3), st.integers(), max_size=2)
+)
 _BASES = [*PUBLISHED.values(), *(config for config, _ in ELSEWHERE.values())]
 _KEYS = sorted({key for config in _BASES for key in config} | {"_name_or_path", "encoder", "qkv_bias", "n_inner"})
 

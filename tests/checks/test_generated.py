@@ -124,11 +124,14 @@ def test_a_slice_of_tpus_boots_from_its_runtime_version() -> None:
     plan = plan_of(
         BLUEPRINT,
         [
-            "workload.model=llama-2-7b", "workload.tokens=1e9", "workload.global_batch=512",
-            "targets.gcp.instance=ct5p-hightpu-4t", "targets.gcp.region=us-east5",
+            "workload.model=llama-2-7b",
+            "workload.tokens=1e9",
+            "workload.global_batch=512",
+            "targets.gcp.instance=ct5p-hightpu-4t",
+            "targets.gcp.region=us-east5",
         ],
         "gcp",
-    )  # fmt: skip
+    )
     files = {name: file.content.decode() for name, file in stack_files(plan, plan.options[0], load(), USD).items()}
     of_slice = Subject(project=project_of("here", files), catalogue=load(), book=PriceBook.open())
     (image,) = offline(of_slice, ("PRE019",))

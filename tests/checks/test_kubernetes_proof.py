@@ -62,12 +62,18 @@ def test_nothing_to_prove(documents: Documents) -> None:
         ("queues.yaml", f"{GPUS}'", f"{GPUS}'9", "K8S003", "the quota of nvidia.com/gpu is 9"),
         ("jobs/train.yaml", "nvidia.com/gpu: '8'", "nvidia.com/gpu: '9'", "K8S004", "gpu is 9, expected at most 8"),
         ("jobs/train.yaml", "completions: ", "completions: 9", "K8S004", "completions is 9"),
-        ("kustomization.yaml", "- queues.yaml", "- https://example.com/queues.yaml", "K8S001", "names https://example.com"),
+        (
+            "kustomization.yaml",
+            "- queues.yaml",
+            "- https://example.com/queues.yaml",
+            "K8S001",
+            "names https://example.com",
+        ),
         ("kustomization.yaml", "- queues.yaml", "- ../racks.csv", "K8S001", "names ../racks.csv"),
         ("kustomization.yaml", "kind: Kustomization", "kind: Kustomization\ngenerators: [a]", "K8S001", "generators"),
         ("queues.yaml", "kind: ClusterQueue", "sort: ClusterQueue", "K8S005", "clusterQueue is gpu"),
     ],
-)  # fmt: skip
+)
 def test_faults(documents: Documents, file: str, old: str, new: str, expected: str, words: str) -> None:  # noqa: PLR0917
     """A wrong label, another host, broken YAML, another quota, a job that is too large, files from elsewhere."""
     path = documents.site / "kubernetes" / file

@@ -291,9 +291,15 @@ def test_a_system_without_a_design_shows_the_place(command: Command, small: Path
 def test_an_impossible_architecture_shows_the_model(command: Command, small: Path, tmp_path: Path) -> None:
     """A configuration file whose heads do not divide is refused at the model, with both numbers."""
     config = {
-        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
-        "num_key_value_heads": 5, "intermediate_size": 11008, "vocab_size": 32000, "max_position_embeddings": 4096,
-    }  # fmt: skip
+        "model_type": "llama",
+        "num_hidden_layers": 32,
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 5,
+        "intermediate_size": 11008,
+        "vocab_size": 32000,
+        "max_position_embeddings": 4096,
+    }
     (tmp_path / "config.json").write_text(json.dumps(config))
     small.write_text(SMALL.replace("model: llama-2-7b", "model: {config: config.json}"))
     ended = command("plan", small)
@@ -526,9 +532,36 @@ def test_a_bug_is_exit_code_70(command: Command, small: Path, monkeypatch: pytes
 
 _LINES = SMALL.splitlines()
 _VALUES = st.sampled_from(
-    ["", "null", "-1", "0", "1e999", ".nan", "no", "[]", "{}", "[1, 2]", "'x", "30 days", "&a *a", "!!int x", "2e12",
-     "99999999999", "0.0", "true", "2026-11-20", "Ω", "a: b", "0x10", "1_000", "- ", "{a: {b: {c: 1}}}", "? x", "|"]
-)  # fmt: skip
+    [
+        "",
+        "null",
+        "-1",
+        "0",
+        "1e999",
+        ".nan",
+        "no",
+        "[]",
+        "{}",
+        "[1, 2]",
+        "'x",
+        "30 days",
+        "&a *a",
+        "!!int x",
+        "2e12",
+        "99999999999",
+        "0.0",
+        "true",
+        "2026-11-20",
+        "Ω",
+        "a: b",
+        "0x10",
+        "1_000",
+        "- ",
+        "{a: {b: {c: 1}}}",
+        "? x",
+        "|",
+    ]
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -30,8 +30,9 @@ def test_finance_json(capsys: pytest.CaptureFixture[str]) -> None:
     for option in told["options"]:
         assert option["levelised_usd_per_gpu_hour"] > option["usd_per_gpu_hour"] * 0.8
         tokens, flops = option["usd_per_million_tokens"], option["usd_per_effective_pflop_hour"]
-        assert tokens / flops == pytest.approx(told["options"][0]["usd_per_million_tokens"]
-                                               / told["options"][0]["usd_per_effective_pflop_hour"])  # fmt: skip
+        assert tokens / flops == pytest.approx(
+            told["options"][0]["usd_per_million_tokens"] / told["options"][0]["usd_per_effective_pflop_hour"]
+        )
     drawn = told["uncertainty"]["options"]
     assert {option["key"] for option in drawn} == set(keys)
     assert sum(option["probability_cheapest"] for option in drawn) == pytest.approx(1.0)

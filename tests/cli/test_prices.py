@@ -150,9 +150,11 @@ def test_the_printed_script_answers_by_itself(command: Command, quotes: Path) ->
     quotes.write_text(HEADER + "aws/p5.48xlarge,on_demand,hourly,node,60,2026-09-15,it's,USD,$as_of -- ';\n")
     command("prices", "import", quotes, "--source", "offer of O'Neill; 'x'", "--seen-on", "2026-10-16")
     for question in (
-        ("cheapest", "h100", "--region", "it's"), ("months", "h100", "--extremes"),
-        ("services", "storage"), ("breakeven", "h100", "--utilisation", "0.7"),
-    ):  # fmt: skip
+        ("cheapest", "h100", "--region", "it's"),
+        ("months", "h100", "--extremes"),
+        ("services", "storage"),
+        ("breakeven", "h100", "--utilisation", "0.7"),
+    ):
         expected = json.loads(command("prices", *question, "--json").out)["rows"]
         with duckdb.connect() as alone:
             cursor = alone.execute(command("prices", *question, "--sql").out)
@@ -193,10 +195,32 @@ def test_other_questions_have_answers(command: Command, about: str) -> None:
 def test_breakeven(command: Command) -> None:
     """The server of 475,000 USD against p5.48xlarge at 60 % use: 28.2 months, the terms printed and in JSON."""
     asked = (
-        "prices", "breakeven", "aws/p5.48xlarge", "--region", "us-east-1", "--term", "on_demand", "--as-of",
-        "2026-10-10", "--server", "dgx-h100", "--purchase", "475000", "--load", "1", "--pue", "1.3", "--usd-per-kwh",
-        "0.1", "--usd-per-kw-month", "150", "--yearly-share", "0.12", "--utilisation", "0.6",
-    )  # fmt: skip
+        "prices",
+        "breakeven",
+        "aws/p5.48xlarge",
+        "--region",
+        "us-east-1",
+        "--term",
+        "on_demand",
+        "--as-of",
+        "2026-10-10",
+        "--server",
+        "dgx-h100",
+        "--purchase",
+        "475000",
+        "--load",
+        "1",
+        "--pue",
+        "1.3",
+        "--usd-per-kwh",
+        "0.1",
+        "--usd-per-kw-month",
+        "150",
+        "--yearly-share",
+        "0.12",
+        "--utilisation",
+        "0.6",
+    )
     found = json.loads(command(*asked, "--json").out)
     assert [round(row["breakeven_months"], 1) for row in found["rows"]] == [28.2]
     assert found["terms"]["pue"] == 1.3

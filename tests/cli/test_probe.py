@@ -35,9 +35,14 @@ def measurements(accelerator: str, *, share: float) -> list[Measurement]:
     """Return multiplications on a whole accelerator that approach a share of the bf16 peak as their rows grow."""
     known = load().accelerators[accelerator]
     where = Environment(
-        backend="torch", software="PyTorch 2.9.0", device=known.name, processor=False, devices=1,
-        memory_bytes=known.hbm_bytes, accelerator=accelerator,
-    )  # fmt: skip
+        backend="torch",
+        software="PyTorch 2.9.0",
+        device=known.name,
+        processor=False,
+        devices=1,
+        memory_bytes=known.hbm_bytes,
+        accelerator=accelerator,
+    )
     assert known.dense_bf16_flop_per_s is not None
     found = []
     for m in (128, 512, 1024, 2048, 4096, 8192, 16384):
@@ -45,10 +50,18 @@ def measurements(accelerator: str, *, share: float) -> list[Measurement]:
         seconds = case.cost / known.dense_bf16_flop_per_s / share * (1 + 340 / m) * (1 + 390 / 8192)
         found.append(
             Measurement(
-                case=case, environment=where, value=case.value(seconds), seconds=seconds, seconds_p10=seconds,
-                seconds_p90=seconds, batches=20, calls=3, clock_hz=None, measured_at="2026-11-22T10:00:00+00:00",
+                case=case,
+                environment=where,
+                value=case.value(seconds),
+                seconds=seconds,
+                seconds_p10=seconds,
+                seconds_p90=seconds,
+                batches=20,
+                calls=3,
+                clock_hz=None,
+                measured_at="2026-11-22T10:00:00+00:00",
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -94,8 +107,13 @@ def test_json_has_what_the_file_has(command: Command, tmp_path: Path) -> None:
     found = json.loads(command("probe", "-o", tmp_path / "mine.csv", "--backend", "numpy", "--json", "-q").out)
     assert set(found) == {"schema", "file", "seconds", "environment", "measurements", "left_out"}
     assert found["measurements"][0]["case"] == {
-        "kind": "matmul", "variant": "", "precision": "fp32", "m": 64, "n": 64, "k": 64,
-    }  # fmt: skip
+        "kind": "matmul",
+        "variant": "",
+        "precision": "fp32",
+        "m": 64,
+        "n": 64,
+        "k": 64,
+    }
     assert found["left_out"][0]["reason"] == "NumPy has nothing captured"
     assert found["environment"]["backend"] == "numpy"
 

@@ -92,10 +92,13 @@ def test_no_rate(value: str, message: str, code: int) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "euro", "{code: EUR, usd: 0, day: 2026-10-15}", "{code: EUR, usd: 1.1}", "[EUR]",
+        "euro",
+        "{code: EUR, usd: 0, day: 2026-10-15}",
+        "{code: EUR, usd: 1.1}",
+        "[EUR]",
         "{code: EUR, usd: .inf, day: 2026-10-15}",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_currency(value: str) -> None:
     """A currency without three letters, or a rate without a value or a day, is refused where it stands."""
     with pytest.raises(BlueprintError) as caught:

@@ -233,9 +233,15 @@ def test_a_file_that_cannot_be_written_is_told(command: Command, blueprint: Path
 def test_a_model_file_can_be_swept(command: Command, blueprint: Path, tmp_path: Path) -> None:
     """A config.json beside the blueprint is sized like a model of the catalogue of the same dimensions."""
     config = {
-        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
-        "num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 32000, "max_position_embeddings": 4096,
-    }  # fmt: skip
+        "model_type": "llama",
+        "num_hidden_layers": 32,
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 32,
+        "intermediate_size": 11008,
+        "vocab_size": 32000,
+        "max_position_embeddings": 4096,
+    }
     (tmp_path / "config.json").write_text(json.dumps(config))
     other = tmp_path / "file.yaml"
     other.write_text(SMALL.replace("model: llama-2-7b", "model: {config: config.json}"))

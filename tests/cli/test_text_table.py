@@ -10,9 +10,14 @@ from clusterwright.cli.render.terminal import columns_of_text
 from clusterwright.cli.render.text_table import Column, commands, fitted, prose, shortened, table
 
 COLUMNS = (
-    Column("Where", "left"), Column("nodes", drop=0), Column("days (low–high)", drop=0), Column("MFU", drop=2),
-    Column("this run", drop=0), Column("priced", drop=1), Column("", "left", drop=0),
-)  # fmt: skip
+    Column("Where", "left"),
+    Column("nodes", drop=0),
+    Column("days (low–high)", drop=0),
+    Column("MFU", drop=2),
+    Column("this run", drop=0),
+    Column("priced", drop=1),
+    Column("", "left", drop=0),
+)
 ROWS = (
     ("Azure Standard_ND96isr_H100_v5", "48", "17.6 (16.3–20.4)", "57 %", "$2.02 M", "99 %", ""),
     ("AWS p5.48xlarge", "48", "17.6 (16.3–20.4)", "57 %", "$1.13 M", "100 %", "◀ one run"),

@@ -13,9 +13,19 @@ from clusterwright.sizing.hardware.calibration import load_calibration
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 KEYS = {
-    "rows", "predicted", "median_ape", "p90_ape", "median_abs_log", "baseline_median_ape", "in_band",
-    "memory", "false_oom", "rows_per_s", "not_expressed", "worst",
-}  # fmt: skip
+    "rows",
+    "predicted",
+    "median_ape",
+    "p90_ape",
+    "median_abs_log",
+    "baseline_median_ape",
+    "in_band",
+    "memory",
+    "false_oom",
+    "rows_per_s",
+    "not_expressed",
+    "worst",
+}
 
 
 def _written(folder: Path, rows: list[dict[str, str]]) -> Path:
@@ -92,9 +102,13 @@ def test_calibrating_anew_writes_everything(tmp_path: Path, capsys: pytest.Captu
     path = _written(tmp_path, rows)
     assert validate.calibrate([path], tmp_path / "new", anew=True) == 0
     assert {entry.name for entry in (tmp_path / "new").iterdir()} == {
-        "calibration.csv", "calibration_effects.csv", "calibration_bands.csv", "baseline_mfu.csv",
-        "calibration_sources.csv", "accuracy.md",
-    }  # fmt: skip
+        "calibration.csv",
+        "calibration_effects.csv",
+        "calibration_bands.csv",
+        "baseline_mfu.csv",
+        "calibration_sources.csv",
+        "accuracy.md",
+    }
     assert "left out source by source" in capsys.readouterr().out
     rows[3]["hidden"] = "-1"
     with pytest.raises(InputError, match=r"line 5, column hidden"):

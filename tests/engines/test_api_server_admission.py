@@ -175,13 +175,14 @@ RIGHTS: dict[str, tuple[tuple[str | int, ...], object]] = {
     "runAsUser=0": (("securityContext", "runAsUser"), 0),
     "seccompProfile": (("securityContext", "seccompProfile"), {"type": "Unconfined"}),
     "unrestricted capabilities": (
-        ("containers", 0, "securityContext", "capabilities"), {"add": ["IPC_LOCK"], "drop": ["ALL"]},
+        ("containers", 0, "securityContext", "capabilities"),
+        {"add": ["IPC_LOCK"], "drop": ["ALL"]},
     ),
     "allowPrivilegeEscalation": (("containers", 0, "securityContext", "allowPrivilegeEscalation"), True),
     "privileged": (("containers", 0, "securityContext"), {"privileged": True}),
     "hostPath": (("volumes", 0), {"name": "model", "hostPath": {"path": "/mnt"}}),
     "host namespaces": (("hostNetwork",), True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("where", ["aws", "two nodes"])

@@ -28,9 +28,15 @@ from tests.stacks.projects import INSTANCES
 JOBS = "workload"
 #: One type of node for each cloud, maker and fabric.
 DIFFERENT = (
-    "p5.48xlarge", "trn2.48xlarge", "Standard_ND96isr_MI300X_v5", "Standard_ND128isr_NDR_GB200_v6", "a2-highgpu-8g",
-    "a3-highgpu-8g", "a3-ultragpu-8g", "ct5p-hightpu-4t",
-)  # fmt: skip
+    "p5.48xlarge",
+    "trn2.48xlarge",
+    "Standard_ND96isr_MI300X_v5",
+    "Standard_ND128isr_NDR_GB200_v6",
+    "a2-highgpu-8g",
+    "a3-highgpu-8g",
+    "a3-ultragpu-8g",
+    "ct5p-hightpu-4t",
+)
 #: One for each cloud, whose nodes report how many of their GPUs are busy.
 REPORTING = ("p5.48xlarge", "Standard_ND96isr_H100_v5", "a3-megagpu-8g")
 
@@ -99,8 +105,13 @@ def test_the_server_takes_the_examples_of_a_project(instance: str, api_server: A
     """Queue, job, script and service, as each type of node needs them."""
     texts = example_texts(instance)
     assert {read(text)["kind"] for text in texts} == {
-        "ClusterQueue", "ConfigMap", "Job", "LocalQueue", "ResourceFlavor", "Service",
-    }  # fmt: skip
+        "ClusterQueue",
+        "ConfigMap",
+        "Job",
+        "LocalQueue",
+        "ResourceFlavor",
+        "Service",
+    }
     assert api_server.refusals(texts) == []
 
 

@@ -104,7 +104,7 @@ def test_each_plane_is_proven(plane: Plane) -> None:
         ),
     ],
     ids=["plain", "two-to-one", "growth", "racks"],
-)  # fmt: skip
+)
 def test_other_trees_are_proven(fabric: Fabric) -> None:
     """What is no full rail-optimised SuperPOD is routed and holds too."""
     assert proven(fabric).findings == ()

@@ -128,9 +128,14 @@ def submitted(controller: object, submission: tuple[Path, Path, dict[str, str]],
     script, _, environment = submission
     known = environment | {"SLURM_CONF": str(controller.folder / "slurm.conf")}  # type: ignore[attr-defined]
     done = subprocess.run(
-        ["bash", str(script), *words], capture_output=True, text=True, check=False, env=known,
-        stdin=subprocess.DEVNULL, timeout=120,
-    )  # fmt: skip
+        ["bash", str(script), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=known,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+    )
     return done.returncode, done.stdout, done.stderr
 
 

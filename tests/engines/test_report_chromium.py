@@ -126,15 +126,30 @@ def browser(
         profile = tmp_path_factory.mktemp("profile")
         done = subprocess.run(
             [
-                "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
-                "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                "--disable-default-apps", "--disable-extensions", "--disable-dev-shm-usage",
-                "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}", "--window-size=1280,1600",
-                *switches, page.as_uri(),
+                "chromium",
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--hide-scrollbars",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--disable-default-apps",
+                "--disable-extensions",
+                "--disable-dev-shm-usage",
+                "--host-resolver-rules=MAP * ~NOTFOUND",
+                f"--user-data-dir={profile}",
+                "--window-size=1280,1600",
+                *switches,
+                page.as_uri(),
             ],
-            capture_output=True, text=True, timeout=120, check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
             env=os.environ | {"HOME": str(profile), "NO_PROXY": "*"},
-        )  # fmt: skip
+        )
         return done.stdout, done.stderr
 
     return browse

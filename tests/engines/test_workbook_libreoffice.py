@@ -44,9 +44,12 @@ RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 QUOTE = 0.83
 OTHER = {"utilisation": 0.55, "power_price_usd_per_kwh": 0.21, "discount_rate": 0.11, "resale_fraction": 0.17}
 TAXED = [
-    "tco.tax_rate=0.21", "tco.depreciation=macrs_5", "tco.bonus_depreciation=0.4", "tco.delivery=6 months",
+    "tco.tax_rate=0.21",
+    "tco.depreciation=macrs_5",
+    "tco.bonus_depreciation=0.4",
+    "tco.delivery=6 months",
     "tco.loan={share: 80 %, rate: 8 %, term: 48 months}",
-]  # fmt: skip
+]
 LEASED = ["tco.tax_rate=0.3", "tco.lease={kind: operating, rate: 7 %, residual: 25 %}"]
 
 #: Blueprints before and after a change of the inputs beside them, and of yellow cells, found by sheet, a text in their
@@ -58,40 +61,85 @@ CONTRACTS = (
     "{{target: aws, term: capacity_block, length: {length}}}]"
 )
 CLOUD = "tco.cloud={{egress: {egress}, nat: 30 TB, support: enterprise, setup: 200000 USD, goodput_loss: {loss}}}"
-GROWN = ["tco.tax_rate=0.3", "tco.depreciation_of={rack: macrs_15, network: straight_line_7}",
-         "economics.horizon=60 months", "tco.owner={building_usd_per_kw: 9000, wind_down: 2 months}"]  # fmt: skip
+GROWN = [
+    "tco.tax_rate=0.3",
+    "tco.depreciation_of={rack: macrs_15, network: straight_line_7}",
+    "economics.horizon=60 months",
+    "tco.owner={building_usd_per_kw: 9000, wind_down: 2 months}",
+]
 LATE = ["tco.tax_rate=0.3", "tco.owner={resale_decay: {per_year: 0.35, step: 75 %, step_every: 24 months}}"]
 Case = tuple[list[str], list[str], dict[str, float | str], dict[tuple[str, str, str], float]]
 CASES: dict[str, Case] = {
     "contracts": (
-        ["tco.tax_rate=0.2", CONTRACTS.format(upfront="50 %", commitment="20 MUSD", length="4 months"),
-         CLOUD.format(egress="80 TB", loss="3 %")],
-        ["tco.tax_rate=0.2", CONTRACTS.format(upfront="30 %", commitment="25 MUSD", length="5 months"),
-         CLOUD.format(egress="200 TB", loss="6 %"), "economics.discount_rate=0.05", "economics.utilisation=0.75",
-         "economics.horizon=35.5 months"],
-        {"discount_rate": 0.05, "egress_gb_per_month": 200e3, "goodput_loss": 0.06, "utilisation": 0.75,
-         "horizon_months": 35.5},
-        {("Contracts", "AWS, reserved 3y", "C"): 0.3, ("Contracts", "AWS, capacity block", "D"): 5.0,
-         ("Contracts", "CoreWeave, on demand", "F"): 25e6},
+        [
+            "tco.tax_rate=0.2",
+            CONTRACTS.format(upfront="50 %", commitment="20 MUSD", length="4 months"),
+            CLOUD.format(egress="80 TB", loss="3 %"),
+        ],
+        [
+            "tco.tax_rate=0.2",
+            CONTRACTS.format(upfront="30 %", commitment="25 MUSD", length="5 months"),
+            CLOUD.format(egress="200 TB", loss="6 %"),
+            "economics.discount_rate=0.05",
+            "economics.utilisation=0.75",
+            "economics.horizon=35.5 months",
+        ],
+        {
+            "discount_rate": 0.05,
+            "egress_gb_per_month": 200e3,
+            "goodput_loss": 0.06,
+            "utilisation": 0.75,
+            "horizon_months": 35.5,
+        },
+        {
+            ("Contracts", "AWS, reserved 3y", "C"): 0.3,
+            ("Contracts", "AWS, capacity block", "D"): 5.0,
+            ("Contracts", "CoreWeave, on demand", "F"): 25e6,
+        },
     ),
     "grown": (
         [*GROWN, "tco.growth=30 %", "tco.refresh=18 months", "tco.purchase_price_change=-20 %"],
-        [*GROWN, "tco.growth=45 %", "tco.refresh=14 months", "tco.purchase_price_change=-10 %",
-         "economics.horizon=55.5 months", "economics.utilisation=0.7", "tco.bonus_depreciation=0.3",
-         "tco.depreciation=macrs_5_q3"],
-        {"growth_fraction_per_year": 0.45, "refresh_months": 14.0, "purchase_price_change_per_year": -0.1,
-         "horizon_months": 55.5, "utilisation": 0.7, "bonus_depreciation": 0.3, "depreciation_method": "macrs_5_q3"},
+        [
+            *GROWN,
+            "tco.growth=45 %",
+            "tco.refresh=14 months",
+            "tco.purchase_price_change=-10 %",
+            "economics.horizon=55.5 months",
+            "economics.utilisation=0.7",
+            "tco.bonus_depreciation=0.3",
+            "tco.depreciation=macrs_5_q3",
+        ],
+        {
+            "growth_fraction_per_year": 0.45,
+            "refresh_months": 14.0,
+            "purchase_price_change_per_year": -0.1,
+            "horizon_months": 55.5,
+            "utilisation": 0.7,
+            "bonus_depreciation": 0.3,
+            "depreciation_method": "macrs_5_q3",
+        },
         {},
     ),
     "mixed": (
-        [*LATE, "tco.delivery=6 months", "tco.deposit=30 %", "tco.depreciation_of={network: macrs_15}",
-         "tco.hybrid=[{owned: 60 %}, {owned: 30 %, utilisation: 85 %}]"],
-        [*LATE, "tco.delivery=4 months", "tco.deposit=45 %", "tco.depreciation_of={network: macrs_3}",
-         "economics.horizon=30 months", "tco.hybrid=[{owned: 60 %}, {owned: 30 %, utilisation: 85 %}]"],
+        [
+            *LATE,
+            "tco.delivery=6 months",
+            "tco.deposit=30 %",
+            "tco.depreciation_of={network: macrs_15}",
+            "tco.hybrid=[{owned: 60 %}, {owned: 30 %, utilisation: 85 %}]",
+        ],
+        [
+            *LATE,
+            "tco.delivery=4 months",
+            "tco.deposit=45 %",
+            "tco.depreciation_of={network: macrs_3}",
+            "economics.horizon=30 months",
+            "tco.hybrid=[{owned: 60 %}, {owned: 30 %, utilisation: 85 %}]",
+        ],
         {"delivery_months": 4.0, "deposit": 0.45, "depreciation_method_of_network": "macrs_3", "horizon_months": 30.0},
         {},
     ),
-}  # fmt: skip
+}
 
 #: What a named input is set to.
 Inputs = dict[str, float | str]
@@ -245,14 +293,28 @@ def other_taxed(taxed_plan: Plan) -> tuple[Plan, Inputs]:
         "loan": {"share": 0.5, "rate": 0.05, "term": "24 months"},
     }
     plan = recounted(
-        taxed_plan, section, horizon_months=30.0, utilisation=0.7, discount_rate=0.06, power_price_usd_per_kwh=0.15,
+        taxed_plan,
+        section,
+        horizon_months=30.0,
+        utilisation=0.7,
+        discount_rate=0.06,
+        power_price_usd_per_kwh=0.15,
         pue=1.2,
-    )  # fmt: skip
+    )
     return plan, {
-        "horizon_months": 30.0, "utilisation": 0.7, "discount_rate": 0.06, "power_price_usd_per_kwh": 0.15, "pue": 1.2,
-        "tax_rate": 0.35, "depreciation_method": "straight_line_3", "bonus_depreciation": 0.1, "delivery_months": 4.0,
-        "loan_share": 0.5, "loan_rate": 0.05, "loan_months": 24.0,
-    }  # fmt: skip
+        "horizon_months": 30.0,
+        "utilisation": 0.7,
+        "discount_rate": 0.06,
+        "power_price_usd_per_kwh": 0.15,
+        "pue": 1.2,
+        "tax_rate": 0.35,
+        "depreciation_method": "straight_line_3",
+        "bonus_depreciation": 0.1,
+        "delivery_months": 4.0,
+        "loan_share": 0.5,
+        "loan_rate": 0.05,
+        "loan_months": 24.0,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -261,8 +323,11 @@ def other_leased(leased_plan: Plan) -> tuple[Plan, Inputs]:
     section = {"tax_rate": 0.1, "lease": {"rate": 0.11, "residual": 0.4}}
     plan = recounted(leased_plan, section, horizon_months=27.25)
     return plan, {
-        "horizon_months": 27.25, "tax_rate": 0.1, "lease_rate": 0.11, "lease_residual": 0.4,
-    }  # fmt: skip
+        "horizon_months": 27.25,
+        "tax_rate": 0.1,
+        "lease_rate": 0.11,
+        "lease_residual": 0.4,
+    }
 
 
 def two_thirds(plan: Plan) -> float:
@@ -326,11 +391,19 @@ def calculated(
     made = folder / "calculated"
     subprocess.run(
         [
-            "soffice", f"-env:UserInstallation={profile.as_uri()}", "--headless", "--convert-to", "xlsx",
-            "--outdir", str(made), *(str(path) for path in sorted(folder.glob("*.xlsx"))),
+            "soffice",
+            f"-env:UserInstallation={profile.as_uri()}",
+            "--headless",
+            "--convert-to",
+            "xlsx",
+            "--outdir",
+            str(made),
+            *(str(path) for path in sorted(folder.glob("*.xlsx"))),
         ],
-        capture_output=True, check=True, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        check=True,
+        timeout=300,
+    )
 
     def read(name: str) -> Workbook:
         return openpyxl.load_workbook(made / f"{name}.xlsx", data_only=True)
@@ -353,9 +426,13 @@ def agree(book: Workbook, costs: Sequence[CandidateCost]) -> None:
     """Check every figure of the summary to the cent, and the totals of the cash sheets."""
     for row, cost in enumerate(costs, start=FIRST_OPTION):
         wanted = [
-            cost.run_cash_usd, cost.run_share_usd, cost.horizon_usd, cost.npv_usd, cost.capex_usd,
+            cost.run_cash_usd,
+            cost.run_share_usd,
+            cost.horizon_usd,
+            cost.npv_usd,
+            cost.capex_usd,
             cost.usd_per_gpu_hour,
-        ]  # fmt: skip
+        ]
         for at, engine in enumerate(wanted, start=5):
             shown = book["Summary"].cell(row, at).value
             assert shown == ("–" if engine is None else pytest.approx(engine, abs=CENT)), (cost.key, at)

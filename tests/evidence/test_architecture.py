@@ -18,12 +18,34 @@ from clusterwright.sizing.model.shapes import shape_of
 
 PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 DEEPSEEK = {
-    "id": "v3", "group": "g", "model": "DeepSeekV3", "gpu": "GB200", "n_gpus": "256", "layers": "61", "hidden": "7168",
-    "heads": "128", "kv_heads": "128", "head_dim": "192", "ffn_hidden": "2048", "gated_mlp": "1", "n_experts": "256",
-    "top_k": "8", "vocab": "129280", "seq_len": "4096", "tp": "1", "pp": "4", "vpp": "4", "cp": "1", "ep": "64",
-    "micro_batch": "1", "global_batch": "4096", "precision": "mxfp8", "recompute": "unknown", "software": "NeMo 26.06",
+    "id": "v3",
+    "group": "g",
+    "model": "DeepSeekV3",
+    "gpu": "GB200",
+    "n_gpus": "256",
+    "layers": "61",
+    "hidden": "7168",
+    "heads": "128",
+    "kv_heads": "128",
+    "head_dim": "192",
+    "ffn_hidden": "2048",
+    "gated_mlp": "1",
+    "n_experts": "256",
+    "top_k": "8",
+    "vocab": "129280",
+    "seq_len": "4096",
+    "tp": "1",
+    "pp": "4",
+    "vpp": "4",
+    "cp": "1",
+    "ep": "64",
+    "micro_batch": "1",
+    "global_batch": "4096",
+    "precision": "mxfp8",
+    "recompute": "unknown",
+    "software": "NeMo 26.06",
     "tokens_per_s_per_gpu": "4969",
-}  # fmt: skip
+}
 
 
 def _cells(**changes: str) -> Cells:

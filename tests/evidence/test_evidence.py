@@ -199,8 +199,11 @@ def test_the_calibration_file_is_replaced_row_by_row(runs: list[Run], tmp_path: 
     chosen = [run for run in runs if run.stack == MEGATRON]
     calibrated = calibrate.calibrate(chosen, START)
     assert set(calibrated.learnt.tunings) == {
-        ("default", "any"), ("default", MEGATRON), ("ampere", MEGATRON), ("hopper", MEGATRON),
-    }  # fmt: skip
+        ("default", "any"),
+        ("default", MEGATRON),
+        ("ampere", MEGATRON),
+        ("hopper", MEGATRON),
+    }
     before = Path(__file__).parents[2].joinpath("catalog", "calibration.csv").read_text(encoding="utf-8")
     store.write(tmp_path, calibrated, source="test")
     after = (tmp_path / "calibration.csv").read_text(encoding="utf-8")
@@ -276,8 +279,10 @@ def test_rows_that_cannot_be_expressed_say_why(tmp_path: Path) -> None:
     found, skipped = read_runs(_written(tmp_path, rows), measured_nodes(load()))
     assert not found
     assert [(entry.reason, entry.wrong) for entry in skipped] == [
-        ("no node type for TPU-v9", False), ("precision int3", False), ("hidden is not published", False),
-    ]  # fmt: skip
+        ("no node type for TPU-v9", False),
+        ("precision int3", False),
+        ("hidden is not published", False),
+    ]
 
 
 def test_block_scaled_runs_are_read_as_such(tmp_path: Path) -> None:

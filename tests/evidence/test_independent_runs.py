@@ -108,11 +108,26 @@ def test_flops_of_an_encoder(sequence: int, tflop_per_s: float, samples_per_s: f
 def test_multi_query_attention_counts_one_key_and_one_value_head() -> None:
     """StarCoder's 15.5 billion parameters come out of its dimensions only with one key-value head; Falcon 7B too."""
     starcoder = Model(
-        id="starcoder-15b", name="StarCoder", parameters=None, active_parameters=None, published_parameters=15.5e9,
-        layers=40, hidden=6144, heads=48, kv_heads=1, head_dim=128, ffn_hidden=24576, gated=False, vocab=49152,
-        tied_embeddings=True, max_context=8192, attention_kind="mqa", learned_positions=8192, linear_biases=True,
+        id="starcoder-15b",
+        name="StarCoder",
+        parameters=None,
+        active_parameters=None,
+        published_parameters=15.5e9,
+        layers=40,
+        hidden=6144,
+        heads=48,
+        kv_heads=1,
+        head_dim=128,
+        ffn_hidden=24576,
+        gated=False,
+        vocab=49152,
+        tied_embeddings=True,
+        max_context=8192,
+        attention_kind="mqa",
+        learned_positions=8192,
+        linear_biases=True,
         norm_biases=True,
-    )  # fmt: skip
+    )
     assert transformer.parameters(starcoder) == pytest.approx(15.517e9, rel=1e-3)
     shape = shape_of(starcoder, sequence_length=8192)
     assert shape.key_value == starcoder.head_dim

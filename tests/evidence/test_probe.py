@@ -34,9 +34,14 @@ from clusterwright.sizing.hardware.calibration import FSDP, MEGATRON, load_calib
 MI300X = "mi300x-192gb"
 PROCESSOR = Environment(backend="stand-in", software="none", device="stand-in", processor=True)
 GPU = Environment(
-    backend="torch", software="PyTorch 2.9.0", device="AMD Instinct MI300X", processor=False, devices=8,
-    memory_bytes=load().accelerators[MI300X].hbm_bytes, accelerator=MI300X,
-)  # fmt: skip
+    backend="torch",
+    software="PyTorch 2.9.0",
+    device="AMD Instinct MI300X",
+    processor=False,
+    devices=8,
+    memory_bytes=load().accelerators[MI300X].hbm_bytes,
+    accelerator=MI300X,
+)
 TRAINED = {"layers": 2, "hidden": 16, "heads": 2, "ffn": 32, "vocab": 50, "batch": 2, "sequence": 8}
 DECODED = (2, 16, 2, 32, 3, 8)
 TINY = {
@@ -51,7 +56,7 @@ TINY = {
     STEP: [
         Case(kind=STEP, variant=one, precision="fp32", sizes=tuple(TRAINED.values())) for one in ("eager", "compiled")
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -90,9 +95,17 @@ class Stand:
 def measured(case: Case, seconds: float, environment: Environment = GPU) -> Measurement:
     """Return a result that took some seconds."""
     return Measurement(
-        case=case, environment=environment, value=case.value(seconds), seconds=seconds, seconds_p10=seconds,
-        seconds_p90=seconds, batches=20, calls=3, clock_hz=2.1e9, measured_at="2026-11-22T10:00:00+00:00",
-    )  # fmt: skip
+        case=case,
+        environment=environment,
+        value=case.value(seconds),
+        seconds=seconds,
+        seconds_p10=seconds,
+        seconds_p90=seconds,
+        batches=20,
+        calls=3,
+        clock_hz=2.1e9,
+        measured_at="2026-11-22T10:00:00+00:00",
+    )
 
 
 def multiplied(m: int, n: int, k: int, *, share: float, precision: str = "bf16") -> Measurement:
@@ -121,13 +134,21 @@ def test_numpy_measures_every_kind_and_names_what_it_lacks() -> None:
     probed = measure.probe(NumpyBackend(), seconds=120, groups=TINY)
     kinds = [(one.case.kind, one.case.variant) for one in probed.measurements]
     assert kinds == [
-        ("matmul", ""), ("memory", "copy"), ("memory", "add"), ("attention", "forward"),
-        ("attention", "forward_backward"), ("launch", "eager"), ("decode", "eager"), (STEP, "eager"),
+        ("matmul", ""),
+        ("memory", "copy"),
+        ("memory", "add"),
+        ("attention", "forward"),
+        ("attention", "forward_backward"),
+        ("launch", "eager"),
+        ("decode", "eager"),
+        (STEP, "eager"),
         (STEP_MEMORY, "eager"),
-    ]  # fmt: skip
+    ]
     assert {(one.case.kind, one.case.variant) for one in probed.left_out} == {
-        ("launch", "captured"), ("decode", "captured"), (STEP, "compiled"),
-    }  # fmt: skip
+        ("launch", "captured"),
+        ("decode", "captured"),
+        (STEP, "compiled"),
+    }
     for one in probed.measurements[:-1]:
         assert one.seconds is not None
         assert one.seconds_p10 is not None
@@ -275,7 +296,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         ({"memory_bytes": "24e9"}, "a device of 24.0 GB is not a whole AMD Instinct MI300X"),
         ({"measured_at": "yesterday"}, "column measured_at"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_row_is_named_and_left_out(tmp_path: Path, changes: dict[str, str], said: str) -> None:
     """Mistyped, out of bounds or at odds with itself: the row is named with its line, and the other is used."""
     good = multiplied(4096, 4096, 4096, share=0.5)
@@ -398,11 +419,16 @@ def test_attention_memory_and_links_become_numbers() -> None:
     nominal = known.scale_up_bytes_per_s_per_gpu_one_way
     large = 2 * 2**30 * 7 / 8 / (0.6 * nominal)
     results = [
-        attended(1024, 0.05), attended(2048, 0.2), attended(4096, 0.25), attended(8192, 0.3), attended(65536, 0.5),
+        attended(1024, 0.05),
+        attended(2048, 0.2),
+        attended(4096, 0.25),
+        attended(8192, 0.3),
+        attended(65536, 0.5),
         attended(4096, 0.9, "forward"),
         measured(copy, 2.0 * 2**30 / known.hbm_bytes_per_s / 0.68),
-        reduced(2**30, large), reduced(2**16, 14 * (4e-6 + 2**16 / 8 / (0.6 * nominal))),
-    ]  # fmt: skip
+        reduced(2**30, large),
+        reduced(2**16, 14 * (4e-6 + 2**16 / 8 / (0.6 * nominal))),
+    ]
     found = {one.name: one.value for one in facts.facts_of(known, results, prior)}
     assert found["attention_efficiency"] == pytest.approx(0.25 / 0.3)
     assert found["memory_passes"] == pytest.approx(float(prior.memory_passes) * 0.85 / 0.68)

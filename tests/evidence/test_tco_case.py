@@ -89,7 +89,7 @@ def test_schema_refuses_unknown_keys() -> None:
         ("values: 5\n", "names, and what belongs to each: numbers that derived", "5:9"),
         ("tolerance: 1\n", "known here: absolute, relative", "5:12"),
     ],
-)  # fmt: skip
+)
 def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str, place: str) -> None:
     """What is wrong is told with line and column, and a hint."""
     told = _told(tmp_path, PLAIN + wrong + "expected: {own.total_usd: 1000}\n")

@@ -17,12 +17,26 @@ HOURS = 730.0
 def _option(random: np.random.Generator, *, owned: bool) -> dict[str, Any]:
     costs = [
         {"name": "once", "usd": 900, "per": "once", "category": "a", "from_month": int(random.integers(0, 50))},
-        {"name": "often", "usd": 70, "per": "once", "category": "b", "from_month": int(random.integers(0, 9)),
-         "every_months": int(random.integers(1, 20)), "to_month": int(random.integers(10, 60))},
-        {"name": "for a while", "usd": 5, "quantity": 2.5, "per": "gpu_month", "category": "c",
-         "from_month": int(random.integers(0, 20)), "to_month": int(random.integers(20, 60))},
+        {
+            "name": "often",
+            "usd": 70,
+            "per": "once",
+            "category": "b",
+            "from_month": int(random.integers(0, 9)),
+            "every_months": int(random.integers(1, 20)),
+            "to_month": int(random.integers(10, 60)),
+        },
+        {
+            "name": "for a while",
+            "usd": 5,
+            "quantity": 2.5,
+            "per": "gpu_month",
+            "category": "c",
+            "from_month": int(random.integers(0, 20)),
+            "to_month": int(random.integers(20, 60)),
+        },
         {"name": "wear", "usd": 0.02, "per": "gpu_used_hour", "category": "d"},
-    ]  # fmt: skip
+    ]
     by_year = {"c": 0.04, "d": [1, 0.5, 2], "energy": -0.1, "gpu": [1, 0.8], "facility": 0.03, "support": 0.5}
     option: dict[str, Any] = {"gpus": 8, "costs": costs, "by_year": by_year}
     if owned:
@@ -81,9 +95,14 @@ def options() -> dict[str, dict[str, Any]]:
 def computed(options: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, float | None]:
     """Every figure of the case that has them all."""
     case = {
-        "case": "dated", "horizon_months": HORIZON, "discount_rate": RATE, "tax_rate": TAX, "utilisation": list(USED),
-        "options": options, "expected": {"o0.total_usd": 1},
-    }  # fmt: skip
+        "case": "dated",
+        "horizon_months": HORIZON,
+        "discount_rate": RATE,
+        "tax_rate": TAX,
+        "utilisation": list(USED),
+        "options": options,
+        "expected": {"o0.total_usd": 1},
+    }
     path = tmp_path_factory.mktemp("case") / "case.yaml"
     path.write_text(json.dumps(case), encoding="utf-8")
     return check_case(path, PriceBook.open()).computed

@@ -12,9 +12,14 @@ from clusterwright.evidence.probe.backend import open_backend
 from clusterwright.evidence.probe.records import KINDS, STEP, STEP_MEMORY, Case
 
 SIZES = {
-    "matmul": (8, 16, 32), "memory": (4096,), "attention": (1, 2, 4, 8), "launch": (10,), "collective": (4096, 2),
-    "decode": (2, 16, 2, 32, 3, 8), STEP: (2, 16, 2, 32, 50, 2, 8),
-}  # fmt: skip
+    "matmul": (8, 16, 32),
+    "memory": (4096,),
+    "attention": (1, 2, 4, 8),
+    "launch": (10,),
+    "collective": (4096, 2),
+    "decode": (2, 16, 2, 32, 3, 8),
+    STEP: (2, 16, 2, 32, 50, 2, 8),
+}
 PRECISIONS = {"launch": "none", "memory": "fp32"}
 GROUPS = {
     kind: [
@@ -22,7 +27,7 @@ GROUPS = {
         for variant in KINDS[kind].variants
     ]
     for kind, sizes in SIZES.items()
-}  # fmt: skip
+}
 
 
 @pytest.fixture

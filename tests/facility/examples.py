@@ -20,12 +20,33 @@ def storage_need(*, capacity_bytes: float = 90e12, bytes_per_s: float = 20e9) ->
 def data_feed() -> DataFeed:
     """Return the loading of tokenised text, which training never waits for."""
     return DataFeed(
-        bytes_per_token=2, workers=2, prefetch_batches=2, worker_bytes_per_s=1e8, staged=False, loading_ranks=12,
-        ranks_per_node=1, read_bytes_per_s=2e6, read_bytes_per_s_per_node=2e5, shared_read_bytes_per_s=2e6,
-        workers_s=0.01, node_s=None, shared_s=None, pause_s=0, ready_share=1, stall_s=0, limited_by="",
-        workers_needed=1, node_bytes_per_s_needed=2e5, shared_bytes_per_s_needed=2e6, prefetch_bytes_per_node=1e5,
-        staged_bytes_per_node=0, staging_s=0, first_batch_s=1e-3, startup_s=0, restart_s=0,
-    )  # fmt: skip
+        bytes_per_token=2,
+        workers=2,
+        prefetch_batches=2,
+        worker_bytes_per_s=1e8,
+        staged=False,
+        loading_ranks=12,
+        ranks_per_node=1,
+        read_bytes_per_s=2e6,
+        read_bytes_per_s_per_node=2e5,
+        shared_read_bytes_per_s=2e6,
+        workers_s=0.01,
+        node_s=None,
+        shared_s=None,
+        pause_s=0,
+        ready_share=1,
+        stall_s=0,
+        limited_by="",
+        workers_needed=1,
+        node_bytes_per_s_needed=2e5,
+        shared_bytes_per_s_needed=2e6,
+        prefetch_bytes_per_node=1e5,
+        staged_bytes_per_node=0,
+        staging_s=0,
+        first_batch_s=1e-3,
+        startup_s=0,
+        restart_s=0,
+    )
 
 
 def sized_point(*, nodes: int = 48) -> TrainingPoint:

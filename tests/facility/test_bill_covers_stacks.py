@@ -15,10 +15,12 @@ _OPTIONS = [(cloud, scheduler) for cloud in ("aws", "azure", "gcp") for schedule
 _EXAMPLE = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-highgpu-8g"}
 #: Lines of their own in every bill: GPU nodes and the parallel file system.
 _GPU_NODES_AND_FILES = {
-    "aws:autoscaling/group:Group", "aws:fsx/lustreFileSystem:LustreFileSystem",
-    "azure-native:storagecache:AmlFilesystem", "gcp:lustre/instance:Instance",
+    "aws:autoscaling/group:Group",
+    "aws:fsx/lustreFileSystem:LustreFileSystem",
+    "azure-native:storagecache:AmlFilesystem",
+    "gcp:lustre/instance:Instance",
     "gcp:compute/instanceGroupManager:InstanceGroupManager",
-}  # fmt: skip
+}
 #: Nobody charges for these; a type that is new in a stack fails the test until it is here, billed or named as left out.
 _FREE = re.compile(
     r"""aws:(iam/|eks/addon|eks/podIdentityAssociation|vpc/|s3/bucket[A-Z]|sns/topic[PS]|rds/(clusterParameterGroup|subnetGroup)
@@ -118,16 +120,20 @@ def test_disks_are_those_of_the_stack(cloud: str, scheduler: str) -> None:
     for type_, text in _paragraphs(cloud, scheduler):
         sizes = [int(found) for found in size.findall(text)]
         is_node = type_ in (
-            "aws:ec2/launchTemplate:LaunchTemplate", "azure-native:compute:VirtualMachineScaleSet",
-            "azure-native:containerservice:AgentPool", "gcp:compute/instanceTemplate:InstanceTemplate",
+            "aws:ec2/launchTemplate:LaunchTemplate",
+            "azure-native:compute:VirtualMachineScaleSet",
+            "azure-native:containerservice:AgentPool",
+            "gcp:compute/instanceTemplate:InstanceTemplate",
             "gcp:container/nodePool:NodePool",
-        )  # fmt: skip
+        )
         machines = 2 if is_node and "system" in text.split("\n", 1)[0] else 1
         if is_node and machines == 1:
             node += sum(sizes)
         elif is_node or type_ in (
-            "aws:ec2/instance:Instance", "azure-native:compute:VirtualMachine", "gcp:compute/instance:Instance",
-        ):  # fmt: skip
+            "aws:ec2/instance:Instance",
+            "azure-native:compute:VirtualMachine",
+            "gcp:compute/instance:Instance",
+        ):
             service += machines * sum(sizes)
     parts = _parts(cloud, scheduler)
     assert sum(part.quantity for part in parts if part.role == "node disk") == node

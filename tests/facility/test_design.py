@@ -314,9 +314,13 @@ def test_oversubscribed_tiers(*, nodes: int, leaf: float, spine: float, uplinks:
     catalogue = load()
     rules = DesignRules(leaf_oversubscription=leaf, spine_oversubscription=spine)
     design = design_onprem(
-        system=catalogue.systems["dgx-h100"], nodes=nodes, storage=storage_need(), site=Site(pue=1.3),
-        catalogue=catalogue, rules=rules,
-    )  # fmt: skip
+        system=catalogue.systems["dgx-h100"],
+        nodes=nodes,
+        storage=storage_need(),
+        site=Site(pue=1.3),
+        catalogue=catalogue,
+        rules=rules,
+    )
     fabric = design.fabric
     assert (fabric.uplinks_per_leaf, fabric.levels) == (uplinks, levels)
     assert fabric.nodes_per_unit == 64 - uplinks
@@ -341,11 +345,15 @@ def test_a_power_cap_comes_off_the_nodes() -> None:
     catalogue = load()
     plain, capped = (
         design_onprem(
-            system=catalogue.systems["dgx-h100"], nodes=7, storage=storage_need(), site=Site(pue=1.3),
-            catalogue=catalogue, rules=DesignRules(power_cap_w=cap),
+            system=catalogue.systems["dgx-h100"],
+            nodes=7,
+            storage=storage_need(),
+            site=Site(pue=1.3),
+            catalogue=catalogue,
+            rules=DesignRules(power_cap_w=cap),
         )
         for cap in (None, 500.0)
-    )  # fmt: skip
+    )
     assert plain.power.it_w - capped.power.it_w == pytest.approx(7 * 8 * 200)
     assert plain.power.network_w == capped.power.network_w
     saved = plain.power.annual_it_kwh - capped.power.annual_it_kwh

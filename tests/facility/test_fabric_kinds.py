@@ -135,9 +135,15 @@ def test_gaudi_3_has_three_rails_of_two_cables() -> None:
     one = fabric.fabric
     assert (one.rails, one.links_per_rail, one.nodes_per_unit, one.radix) == (3, 2, 16, 64)
     assert fabric.counts() == {
-        "leaf": 3, "spine": 2, "core": 0, "node_leaf_cables": 96, "leaf_spine_cables": 96, "spine_core_cables": 0,
-        "switch_optics": 288, "node_optics": 96,
-    }  # fmt: skip
+        "leaf": 3,
+        "spine": 2,
+        "core": 0,
+        "node_leaf_cables": 96,
+        "leaf_spine_cables": 96,
+        "spine_core_cables": 0,
+        "switch_optics": 288,
+        "node_optics": 96,
+    }
     # 64 chips of 3 x 200 Gb/s: a leaf carries as many bits up as down.
     assert fabric.port_bytes_per_s_one_way == 100e9
 
@@ -258,12 +264,22 @@ def test_switches_follow_the_system() -> None:
 @pytest.mark.parametrize(
     ("system", "switch"),
     [
-        ("dgx-a100", "qm8790"), ("dgx-h100", "qm9700"), ("dgx-h200", "qm9790"), ("dgx-b200", "qm9700"),
-        ("dgx-b300", "q3400"), ("gb200-nvl72", "qm9700"), ("hgx-h100-8gpu", "qm9700"), ("hgx-h200-8gpu", "sn5610"),
-        ("hgx-b200-8gpu", "ethernet-64x800"), ("mi300x-8gpu", "sn5600"), ("gaudi3-8gpu", "sn5600"),
-        ("l40s-8gpu", "sn5600"), ("gh200-1gpu", "qm9700"), ("dell-xe9680-h100", "qm9700"),
+        ("dgx-a100", "qm8790"),
+        ("dgx-h100", "qm9700"),
+        ("dgx-h200", "qm9790"),
+        ("dgx-b200", "qm9700"),
+        ("dgx-b300", "q3400"),
+        ("gb200-nvl72", "qm9700"),
+        ("hgx-h100-8gpu", "qm9700"),
+        ("hgx-h200-8gpu", "sn5610"),
+        ("hgx-b200-8gpu", "ethernet-64x800"),
+        ("mi300x-8gpu", "sn5600"),
+        ("gaudi3-8gpu", "sn5600"),
+        ("l40s-8gpu", "sn5600"),
+        ("gh200-1gpu", "qm9700"),
+        ("dell-xe9680-h100", "qm9700"),
     ],
-)  # fmt: skip
+)
 def test_every_system_has_a_fabric(system: str, switch: str) -> None:
     """Two units of each system: as many cables up as down, one cable per port, every switch within its ports."""
     fabric = sized(system, switch, units=2)

@@ -29,9 +29,13 @@ def _design(nodes: int, *, system: str = "dgx-h100", site: Site) -> OnPremDesign
 def _most(site: Site, *, system: str = "dgx-h100", most: int = 400) -> int:
     catalogue = load()
     return most_nodes(
-        system=catalogue.systems[system], storage=storage_need(), site=site, catalogue=catalogue, rules=DesignRules(),
+        system=catalogue.systems[system],
+        storage=storage_need(),
+        site=site,
+        catalogue=catalogue,
+        rules=DesignRules(),
         most=most,
-    )  # fmt: skip
+    )
 
 
 def test_names_are_those_of_the_catalogue() -> None:

@@ -72,10 +72,13 @@ def test_nodes_of_a_group_are_as_far_apart_as_it_says(fabric: Fabric, hosts: int
         # The first node of every leaf stands for the others below it.
         heads = [nodes[0], nodes[-1], *(node for node in nodes if node % max(1, fabric.nodes_per_leaf) == 0)]
         farthest = max(
-            (ways[leaf(fabric.leaf_of(a, rail)), leaf(fabric.leaf_of(b, rail))] for rail in range(fabric.rails)
-             for a, b in combinations(sorted(set(heads)), 2)),
+            (
+                ways[leaf(fabric.leaf_of(a, rail)), leaf(fabric.leaf_of(b, rail))]
+                for rail in range(fabric.rails)
+                for a, b in combinations(sorted(set(heads)), 2)
+            ),
             default=1,
-        )  # fmt: skip
+        )
         # The last group of a level may have one leaf only.
         assert farthest == (group.switches if len(group.members) > 1 else 1), group.name
 
@@ -85,5 +88,7 @@ def test_a_whole_rack_is_a_group_of_its_own() -> None:
     listed = hop_groups(_gb200(2), hosts_per_node=18)
     assert [(group.name, len(group.nodes)) for group in listed[:16]] == [(f"nvl{n:03d}", 18) for n in range(1, 17)]
     assert [(group.name, len(group.members), group.switches) for group in listed[16:]] == [
-        ("su1", 8, 3), ("su2", 8, 3), ("core", 2, 5),
-    ]  # fmt: skip
+        ("su1", 8, 3),
+        ("su2", 8, 3),
+        ("core", 2, 5),
+    ]

@@ -77,9 +77,12 @@ def test_a_cable_in_one_rack_goes_to_the_side_and_back() -> None:
 def _design(nodes: int, switch_racks: str) -> OnPremDesign:
     catalogue = load()
     return design_onprem(
-        system=catalogue.systems["dgx-h100"], nodes=nodes, storage=storage_need(), catalogue=catalogue,
+        system=catalogue.systems["dgx-h100"],
+        nodes=nodes,
+        storage=storage_need(),
+        catalogue=catalogue,
         site=Site(rows=RowLayout(racks_per_row=10, switch_racks=switch_racks)),
-    )  # fmt: skip
+    )
 
 
 def _run_m(design: OnPremDesign) -> float:

@@ -28,9 +28,15 @@ def rack(*, power_w: float = 40.8e3, weight_kg: float | None = 521.8, pdus: int 
     """One rack with one device that weighs and draws all of it."""
     device = Device(name="d", sku="thing", role="compute", height_u=32, power_w=power_w, weight_kg=weight_kg)
     return Rack(
-        name="A01", row=0, slot=0, kind="compute", placements=(Placement(device=device, u=1),), height_u=48,
-        power_limit_w=42e3, pdus=pdus,
-    )  # fmt: skip
+        name="A01",
+        row=0,
+        slot=0,
+        kind="compute",
+        placements=(Placement(device=device, u=1),),
+        height_u=48,
+        power_limit_w=42e3,
+        pdus=pdus,
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,5 +190,12 @@ def test_kinds_of_parts() -> None:
     catalogue = load()
     keys = ("dgx-h100", "qm9700", "mma4z00-ns", "aoc-200g", "raritan-px3-5878", "legrand-nvidpd13", "vast-cbox-gen6")
     assert [kind_of_part(key, catalogue) for key in (*keys, "ufm-enterprise-appliance")] == [
-        "nodes", "switches", "transceivers", "cables", "pdus", "racks", "storage", "management",
-    ]  # fmt: skip
+        "nodes",
+        "switches",
+        "transceivers",
+        "cables",
+        "pdus",
+        "racks",
+        "storage",
+        "management",
+    ]

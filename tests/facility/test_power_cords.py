@@ -17,11 +17,16 @@ def devices(count: int, *, power_w: float | None = 10.2e3, supplies: int = 6) ->
     """Return equal devices, such as DGX H100."""
     return [
         Device(
-            name=f"n{number}", sku="thing", role="compute", height_u=8, power_w=power_w, weight_kg=None,
+            name=f"n{number}",
+            sku="thing",
+            role="compute",
+            height_u=8,
+            power_w=power_w,
+            weight_kg=None,
             supplies=supplies,
         )
         for number in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def test_eight_supplies_on_three_phases() -> None:
@@ -64,11 +69,16 @@ def test_nothing_of_the_load_is_lost(*, watts: list[float], supplies: int, pdus:
     """Every supply has one outlet, no line carries less than an even share, no PDU more than the rack."""
     rack = [
         Device(
-            name=f"d{number}", sku="thing", role="network", height_u=1, power_w=power_w, weight_kg=None,
+            name=f"d{number}",
+            sku="thing",
+            role="network",
+            height_u=1,
+            power_w=power_w,
+            weight_kg=None,
             supplies=supplies,
         )
         for number, power_w in enumerate(watts)
-    ]  # fmt: skip
+    ]
     feed = Feed(line_v=volts)
     cords = cords_of(rack, pdus=pdus, feed=feed)
     assert len({(cord.pdu, cord.outlet) for cord in cords}) == len(cords) == len(rack) * supplies

@@ -84,9 +84,11 @@ def test_racks_are_at_least_0_6_by_1_1_m(
     load = _record(kg_per_m2=1000.0, unknown=(), rack="R1", verdict=PASS)
     monkeypatch.setattr("clusterwright.facility.checklist.page.floor_load", lambda *_: load)
     site = _record(
-        rows=_record(rack_width_m=width_m, rack_depth_m=depth_m), rack_height_u=48, places=None,
+        rows=_record(rack_width_m=width_m, rack_depth_m=depth_m),
+        rack_height_u=48,
+        places=None,
         hall=_record(floor_load_kg_per_m2=None),
-    )  # fmt: skip
+    )
     found = islice(_physical(_record(site=site), [_record()], _record()), 3)
     checks = {check.item: check for check in found}
     assert checks["width and depth of racks"].verdict == verdict
@@ -143,9 +145,12 @@ def test_one_is_told_from_several_on_the_check_list() -> None:
 
     def told(number: int) -> tuple[str, str]:
         inventory = _record(
-            compute_family="ndr-single", gpus=8 * number, nodes=number,
-            compute=_record(levels=number, switches=number), fabric=_record(levels=number, switches=number),
-        )  # fmt: skip
+            compute_family="ndr-single",
+            gpus=8 * number,
+            nodes=number,
+            compute=_record(levels=number, switches=number),
+            fabric=_record(levels=number, switches=number),
+        )
         site = _record(rack_power_w=42e3, rack_height_u=48)
         (density,) = _density(_record(nodes_per_rack=number, inventory=inventory, site=site))
         network = next(_network(_record(inventory=inventory, compute=inventory.fabric, fabric=inventory.fabric), ()))

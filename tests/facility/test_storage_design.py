@@ -335,9 +335,13 @@ def test_boxes_suffice_and_one_less_does_not(
 ) -> None:
     """What is bought holds and gives what every demand asks for; with one box less some rule fails."""
     asked = AskedStorage(
-        system="ddn", level=level, capacity_bytes=capacity, read_bytes_per_s=read, write_bytes_per_s=write,
+        system="ddn",
+        level=level,
+        capacity_bytes=capacity,
+        read_bytes_per_s=read,
+        write_bytes_per_s=write,
         box=BoxFigures(capacity_bytes=500e12, height_u=2),
-    )  # fmt: skip
+    )
     storage = _storage(asked, nodes=nodes)
     for demand in storage.demands:
         assert (storage.usable_bytes or 0) >= (demand.capacity_bytes or 0) * (1 - 1e-12)

@@ -172,12 +172,15 @@ def test_unknown_power_says_what_gives_it() -> None:
     assert any("power 10,000 W (catalogue: unknown), weight 120 kg" in note for note in made.inventory.notes)
     with pytest.raises(MissingFactError, match="height"):
         design_onprem(
-            system=replace(CATALOGUE.systems["dgx-h100"], height_u=None), nodes=1, storage=storage_need(), site=Site(),
+            system=replace(CATALOGUE.systems["dgx-h100"], height_u=None),
+            nodes=1,
+            storage=storage_need(),
+            site=Site(),
             catalogue=replace(
                 CATALOGUE,
                 systems=CATALOGUE.systems | {"dgx-h100": replace(CATALOGUE.systems["dgx-h100"], height_u=None)},
             ),
-        )  # fmt: skip
+        )
 
 
 def test_a_power_cap_reaches_the_trays() -> None:
@@ -227,16 +230,25 @@ def test_whole_racks_bring_their_frame_and_power_shelves() -> None:
 
 @pytest.mark.parametrize(
     ("system", "nodes", "purchase"),
-    [("dgx-h100", 7, AS_NEEDED), ("dgx-h100", 31, FULL_UNITS), ("dgx-h100", 200, FULL_UNITS),
-     ("gb200-nvl72", 8, FULL_UNITS), ("gb200-nvl72", 16, FULL_UNITS), ("dgx-b300", 64, FULL_UNITS)],
-)  # fmt: skip
+    [
+        ("dgx-h100", 7, AS_NEEDED),
+        ("dgx-h100", 31, FULL_UNITS),
+        ("dgx-h100", 200, FULL_UNITS),
+        ("gb200-nvl72", 8, FULL_UNITS),
+        ("gb200-nvl72", 16, FULL_UNITS),
+        ("dgx-b300", 64, FULL_UNITS),
+    ],
+)
 def test_no_rack_holds_all_of_a_function(system: str, nodes: int, purchase: str) -> None:
     """Leaves, spines, sides of storage and Ethernet, UFM and servers stand in two racks or more, each side apart."""
     made = design_onprem(
-        system=CATALOGUE.systems[system], nodes=nodes, storage=storage_need(), catalogue=CATALOGUE,
+        system=CATALOGUE.systems[system],
+        nodes=nodes,
+        storage=storage_need(),
+        catalogue=CATALOGUE,
         rules=DesignRules(fabric=FabricChoice(purchase=purchase)),
         site=Site(pue=1.3, rack_power_w=150e3),
-    )  # fmt: skip
+    )
     standing, _ = drawn(made)
     racks: dict[str, set[str]] = {}
     sides: dict[str, set[str]] = {}

@@ -19,11 +19,19 @@ from .server import Answer, Asked, serving
 
 SKU, CODE = "3D4V8UAYEMB38GU2", "3D4V8UAYEMB38GU2.JRTCKXETXF.6YS6EN2CT7"
 ATTRIBUTES = {
-    "servicecode": "AmazonEC2", "instanceType": "p5.48xlarge", "operatingSystem": "Linux", "tenancy": "Shared",
-    "preInstalledSw": "NA", "capacitystatus": "Used", "licenseModel": "No License required", "marketoption": "OnDemand",
-    "regionCode": "us-east-1", "locationType": "AWS Region", "operation": "RunInstances",
+    "servicecode": "AmazonEC2",
+    "instanceType": "p5.48xlarge",
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+    "licenseModel": "No License required",
+    "marketoption": "OnDemand",
+    "regionCode": "us-east-1",
+    "locationType": "AWS Region",
+    "operation": "RunInstances",
     "usagetype": "BoxUsage:p5.48xlarge",
-}  # fmt: skip
+}
 _STORED = "select region, zone, term, payment, round(usd, 6), effective_from from observation order by all"
 
 
@@ -32,13 +40,15 @@ def _offer(price: str = "55.0400000000", sku: str = SKU, **attributes: str) -> d
     dimension = {"rateCode": CODE, "unit": "Hrs", "beginRange": "0", "endRange": "Inf", "pricePerUnit": {"USD": price}}
     term = {"offerTermCode": "JRTCKXETXF", "sku": sku, "effectiveDate": "2026-10-01T00:00:00Z", "termAttributes": {}}
     return {
-        "formatVersion": "v1.0", "offerCode": "AmazonEC2", "publicationDate": "2026-10-01T20:00:00Z",
+        "formatVersion": "v1.0",
+        "offerCode": "AmazonEC2",
+        "publicationDate": "2026-10-01T20:00:00Z",
         "products": {sku: {"sku": sku, "productFamily": "Compute Instance", "attributes": ATTRIBUTES | attributes}},
         "terms": {
             "OnDemand": {sku: {f"{sku}.JRTCKXETXF": term | {"priceDimensions": {CODE: dimension}}}},
             "Reserved": {},
         },
-    }  # fmt: skip
+    }
 
 
 def _read(
@@ -116,17 +126,21 @@ def _plans(**rate: object) -> dict[str, Any]:
 
     def plan(sku: str, years: int) -> dict[str, Any]:
         return {
-            "sku": sku, "description": f"{years} year Compute Savings Plan", "effectiveDate": "2026-10-01T00:00:00Z",
-            "leaseContractLength": {"duration": years, "unit": "year"}, "rates": [one, other],
-        }  # fmt: skip
+            "sku": sku,
+            "description": f"{years} year Compute Savings Plan",
+            "effectiveDate": "2026-10-01T00:00:00Z",
+            "leaseContractLength": {"duration": years, "unit": "year"},
+            "rates": [one, other],
+        }
 
     return {
-        "version": "20261001", "products": [
+        "version": "20261001",
+        "products": [
             {"sku": "P1", "attributes": {"purchaseOption": "No Upfront", "purchaseTerm": "1yr"}},
             {"sku": "P3", "attributes": {"purchaseOption": "All Upfront", "purchaseTerm": "3yr"}},
         ],
         "terms": {"savingsPlan": [plan("P1", 1), plan("P3", 3)]},
-    }  # fmt: skip
+    }
 
 
 def test_savings_plans_are_joined_by_the_product_they_discount(tmp_path: Path) -> None:
@@ -151,9 +165,12 @@ def test_a_rate_that_equals_the_price_on_demand_waits_in_quarantine(tmp_path: Pa
 
 def _spot(**changes: str) -> dict[str, str]:
     return {
-        "AvailabilityZone": "us-east-1c", "InstanceType": "p5.48xlarge", "ProductDescription": "Linux/UNIX",
-        "SpotPrice": "19.740000", "Timestamp": "2026-10-01T21:56:38+00:00",
-    } | changes  # fmt: skip
+        "AvailabilityZone": "us-east-1c",
+        "InstanceType": "p5.48xlarge",
+        "ProductDescription": "Linux/UNIX",
+        "SpotPrice": "19.740000",
+        "Timestamp": "2026-10-01T21:56:38+00:00",
+    } | changes
 
 
 def test_spot_history(tmp_path: Path) -> None:
@@ -177,11 +194,18 @@ def test_spot_history(tmp_path: Path) -> None:
 
 def _block(**changes: object) -> dict[str, Any]:
     return {
-        "CapacityBlockOfferingId": "cb-1", "InstanceType": "p5.48xlarge", "AvailabilityZone": "us-east-2a",
-        "InstanceCount": 4, "StartDate": "2026-10-20T11:30:00+00:00", "EndDate": "2026-10-22T11:30:00+00:00",
-        "CapacityBlockDurationHours": 47, "CapacityBlockDurationMinutes": 60, "UpfrontFee": "7973.376",
-        "CurrencyCode": "USD", "Tenancy": "default",
-    } | changes  # fmt: skip
+        "CapacityBlockOfferingId": "cb-1",
+        "InstanceType": "p5.48xlarge",
+        "AvailabilityZone": "us-east-2a",
+        "InstanceCount": 4,
+        "StartDate": "2026-10-20T11:30:00+00:00",
+        "EndDate": "2026-10-22T11:30:00+00:00",
+        "CapacityBlockDurationHours": 47,
+        "CapacityBlockDurationMinutes": 60,
+        "UpfrontFee": "7973.376",
+        "CurrencyCode": "USD",
+        "Tenancy": "default",
+    } | changes
 
 
 def test_capacity_blocks(tmp_path: Path) -> None:
@@ -209,11 +233,24 @@ METADATA = (
     '"OfferCode","AmazonEC2"\n'
 )
 ROW = {
-    "SKU": SKU, "OfferTermCode": "JRTCKXETXF", "RateCode": CODE, "TermType": "OnDemand", "EffectiveDate": "2026-10-01",
-    "Unit": "Hrs", "PricePerUnit": "55.0400000000", "Currency": "USD", "Region Code": "us-east-1",
-    "Location Type": "AWS Region", "Instance Type": "p5.48xlarge", "Operating System": "Linux", "Tenancy": "Shared",
-    "Pre Installed S/W": "NA", "CapacityStatus": "Used", "MarketOption": "OnDemand", "operation": "RunInstances",
-}  # fmt: skip
+    "SKU": SKU,
+    "OfferTermCode": "JRTCKXETXF",
+    "RateCode": CODE,
+    "TermType": "OnDemand",
+    "EffectiveDate": "2026-10-01",
+    "Unit": "Hrs",
+    "PricePerUnit": "55.0400000000",
+    "Currency": "USD",
+    "Region Code": "us-east-1",
+    "Location Type": "AWS Region",
+    "Instance Type": "p5.48xlarge",
+    "Operating System": "Linux",
+    "Tenancy": "Shared",
+    "Pre Installed S/W": "NA",
+    "CapacityStatus": "Used",
+    "MarketOption": "OnDemand",
+    "operation": "RunInstances",
+}
 
 
 def _csv(folder: Path) -> bytes:

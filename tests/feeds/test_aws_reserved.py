@@ -24,9 +24,12 @@ def _reserved(
     code: str, years: int, option: str, *, rate: str = "", fee: str = "", **said: str
 ) -> list[dict[str, str]]:
     term = {
-        "termType": "Reserved", "offerTermCode": code, "LeaseContractLength": f"{years}yr", "PurchaseOption": option,
+        "termType": "Reserved",
+        "offerTermCode": code,
+        "LeaseContractLength": f"{years}yr",
+        "PurchaseOption": option,
         "OfferingClass": "standard",
-    } | said  # fmt: skip
+    } | said
     return [row(price, unit, **term) for price, unit in ((rate, "Hrs"), (fee, "Quantity")) if price]
 
 
@@ -137,25 +140,38 @@ def test_the_price_book_uses_the_commitment_without_payment_ahead(tmp_path: Path
 def test_a_savings_plan_is_used_where_there_is_no_reserved_instance(tmp_path: Path) -> None:
     """A plan's rate is the price until a reserved instance is seen; answers of earlier days stay as they were."""
     plan = {
-        "version": "1", "products": [
+        "version": "1",
+        "products": [
             {"sku": "P1", "productFamily": "ComputeSavingsPlans", "attributes": {"purchaseOption": "No Upfront"}},
             {"sku": "P2", "productFamily": "EC2InstanceSavingsPlans", "attributes": {"purchaseOption": "No Upfront"}},
         ],
-        "terms": {"savingsPlan": [
-            {"sku": sku, "description": "1 year", "effectiveDate": "2026-10-01T00:00:00Z",
-             "leaseContractLength": {"duration": 1, "unit": "year"},
-             "rates": [{"discountedSku": ON_DEMAND["sku"], "discountedRate": {"price": rate, "currency": "USD"}}]}
-            for sku, rate in (("P1", "15.1"), ("P2", "13.2"))
-        ]},
-    }  # fmt: skip
+        "terms": {
+            "savingsPlan": [
+                {
+                    "sku": sku,
+                    "description": "1 year",
+                    "effectiveDate": "2026-10-01T00:00:00Z",
+                    "leaseContractLength": {"duration": 1, "unit": "year"},
+                    "rates": [
+                        {"discountedSku": ON_DEMAND["sku"], "discountedRate": {"price": rate, "currency": "USD"}}
+                    ],
+                }
+                for sku, rate in (("P1", "15.1"), ("P2", "13.2"))
+            ]
+        },
+    }
     plans = tmp_path / "plans.json"
     plans.write_text(json.dumps(plan), encoding="utf-8")
     first = write_csv(tmp_path / "first.csv", [ON_DEMAND])
     second = write_csv(tmp_path / "second.csv", [ON_DEMAND, *_reserved("A", 1, "No Upfront", rate="13.9")])
     path = tmp_path / "prices.duckdb"
     with PriceStore.open(path) as store:
-        for day, name, document in ((2, "aws", first), (3, "aws-savings-plans", plans), (5, "aws", second),
-                                    (6, "aws-savings-plans", plans)):  # fmt: skip
+        for day, name, document in (
+            (2, "aws", first),
+            (3, "aws-savings-plans", plans),
+            (5, "aws", second),
+            (6, "aws-savings-plans", plans),
+        ):
             (found,) = read_files(store, feed_named(name), [document], at=dt.datetime(2026, 10, day, tzinfo=dt.UTC))
             assert found.ingested.quarantined == 0
         kept = store.connection.execute("select distinct payment from observation order by all").fetchall()

@@ -19,20 +19,39 @@ from .server import Answer, Asked, serving
 H100 = "Standard_ND96isr_H100_v5"
 #: The item that is the price of an ND H100 v5 in East US, as the interface gives it.
 ITEM: dict[str, Any] = {
-    "currencyCode": "USD", "tierMinimumUnits": 0.0, "retailPrice": 98.32, "unitPrice": 98.32, "armRegionName": "eastus",
-    "location": "US East", "effectiveStartDate": "2023-08-01T00:00:00Z", "meterId": "d5bd1e39", "productId": "DZH318Z0",
-    "meterName": "ND96isrH100v5", "skuId": "DZH318Z0/00C7", "availabilityId": None, "skuName": "ND96isrH100v5",
-    "productName": "Virtual Machines NDsr H100 v5 Series", "serviceName": "Virtual Machines", "serviceId": "DZH313Z7",
-    "serviceFamily": "Compute", "unitOfMeasure": "1 Hour", "type": "Consumption", "isPrimaryMeterRegion": True,
+    "currencyCode": "USD",
+    "tierMinimumUnits": 0.0,
+    "retailPrice": 98.32,
+    "unitPrice": 98.32,
+    "armRegionName": "eastus",
+    "location": "US East",
+    "effectiveStartDate": "2023-08-01T00:00:00Z",
+    "meterId": "d5bd1e39",
+    "productId": "DZH318Z0",
+    "meterName": "ND96isrH100v5",
+    "skuId": "DZH318Z0/00C7",
+    "availabilityId": None,
+    "skuName": "ND96isrH100v5",
+    "productName": "Virtual Machines NDsr H100 v5 Series",
+    "serviceName": "Virtual Machines",
+    "serviceId": "DZH313Z7",
+    "serviceFamily": "Compute",
+    "unitOfMeasure": "1 Hour",
+    "type": "Consumption",
+    "isPrimaryMeterRegion": True,
     "armSkuName": H100,
-}  # fmt: skip
+}
 
 
 def _page(*items: dict[str, Any], after: str | None = None) -> dict[str, Any]:
     return {
-        "BillingCurrency": "USD", "CustomerEntityId": "Default", "CustomerEntityType": "Retail", "Items": list(items),
-        "NextPageLink": after, "Count": len(items),
-    }  # fmt: skip
+        "BillingCurrency": "USD",
+        "CustomerEntityId": "Default",
+        "CustomerEntityType": "Retail",
+        "Items": list(items),
+        "NextPageLink": after,
+        "Count": len(items),
+    }
 
 
 def _read(folder: Path, *items: dict[str, Any], day: int = 2) -> tuple[Fetched, list[tuple[Any, ...]]]:

@@ -20,17 +20,33 @@ def sku(
     text: str, usd: float, *, usage: str = "OnDemand", unit: str = "h", region: str = "us-central1"
 ) -> dict[str, Any]:
     """Return a SKU as the catalogue gives it; a price is whole units as text and billionths."""
-    rate = {"startUsageAmount": 0, "unitPrice": {"currencyCode": "USD", "units": str(int(usd)),
-                                                 "nanos": round((usd - int(usd)) * 1e9)}}  # fmt: skip
+    rate = {
+        "startUsageAmount": 0,
+        "unitPrice": {"currencyCode": "USD", "units": str(int(usd)), "nanos": round((usd - int(usd)) * 1e9)},
+    }
     expression = {"usageUnit": unit, "baseUnitConversionFactor": 3600, "displayQuantity": 1, "tieredRates": [rate]}
     return {
-        "name": "services/6F81/skus/1", "skuId": text[:9], "description": text, "serviceProviderName": "Google",
-        "category": {"serviceDisplayName": "Compute Engine", "resourceFamily": "Compute", "resourceGroup": "CPU",
-                     "usageType": usage},
-        "serviceRegions": [region], "geoTaxonomy": {"type": "REGIONAL", "regions": [region]},
-        "pricingInfo": [{"effectiveTime": "2026-10-01T07:00:00Z", "summary": "", "pricingExpression": expression,
-                         "currencyConversionRate": 1}],
-    }  # fmt: skip
+        "name": "services/6F81/skus/1",
+        "skuId": text[:9],
+        "description": text,
+        "serviceProviderName": "Google",
+        "category": {
+            "serviceDisplayName": "Compute Engine",
+            "resourceFamily": "Compute",
+            "resourceGroup": "CPU",
+            "usageType": usage,
+        },
+        "serviceRegions": [region],
+        "geoTaxonomy": {"type": "REGIONAL", "regions": [region]},
+        "pricingInfo": [
+            {
+                "effectiveTime": "2026-10-01T07:00:00Z",
+                "summary": "",
+                "pricingExpression": expression,
+                "currencyConversionRate": 1,
+            }
+        ],
+    }
 
 
 CORE = sku("A3 Instance Core running in Americas", 0.03)

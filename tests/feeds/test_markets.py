@@ -32,10 +32,12 @@ def _read(feed: str, path: Path, document: object) -> tuple[Fetched, list[tuple[
 def _oci(name: str, usd: float, part: str = "B98415", metric: str = "GPU Per Hour", **price: object) -> dict[str, Any]:
     prices = [{"model": "PAY_AS_YOU_GO", "value": usd} | price]
     return {
-        "partNumber": part, "displayName": f"Oracle Cloud Infrastructure - Compute - GPU - {name}",
-        "metricName": metric, "serviceCategory": "Compute - GPU",
+        "partNumber": part,
+        "displayName": f"Oracle Cloud Infrastructure - Compute - GPU - {name}",
+        "metricName": metric,
+        "serviceCategory": "Compute - GPU",
         "currencyCodeLocalizations": [{"currencyCode": "USD", "prices": prices}],
-    }  # fmt: skip
+    }
 
 
 def test_oracle_names_prices_per_gpu(tmp_path: Path) -> None:
@@ -61,13 +63,15 @@ def test_lambda_names_cents_per_instance(tmp_path: Path) -> None:
     types = {
         "gpu_8x_h100_sxm5": {
             "instance_type": {
-                "name": "gpu_8x_h100_sxm5", "description": "8x H100 (80 GB SXM5)", "price_cents_per_hour": 2392,
+                "name": "gpu_8x_h100_sxm5",
+                "description": "8x H100 (80 GB SXM5)",
+                "price_cents_per_hour": 2392,
                 "specs": {"vcpus": 208, "memory_gib": 1800, "storage_gib": 22528, "gpus": 8},
             },
             "regions_with_capacity_available": [{"name": "us-west-3", "description": "Utah"}],
         },
         "cpu_4x": {"instance_type": {"name": "cpu_4x", "price_cents_per_hour": 12}},
-    }  # fmt: skip
+    }
     _, stored = _read("lambda", tmp_path / "types.json", {"data": types})
     assert stored == [("lambda/gpu_8x_h100_sxm_80gb", "", "", "on_demand", "node", 23.92)]
 

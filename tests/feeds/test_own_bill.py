@@ -19,11 +19,19 @@ STORED = "select sku, region, term, unit, currency, amount, effective_from::date
 def row(**changes: str) -> dict[str, str]:
     """Return an hour of a GPU node of AWS at an agreed price."""
     return {
-        "ProviderName": "AWS", "RegionId": "us-east-1", "SkuMeter": "USE1-BoxUsage:p5.48xlarge",
-        "ChargeDescription": "", "ChargeCategory": "Usage", "ChargeClass": "", "PricingCategory": "Standard",
-        "BillingCurrency": "USD", "PricingUnit": "Hrs", "ContractedUnitPrice": "50.5", "ListUnitPrice": "55.04",
+        "ProviderName": "AWS",
+        "RegionId": "us-east-1",
+        "SkuMeter": "USE1-BoxUsage:p5.48xlarge",
+        "ChargeDescription": "",
+        "ChargeCategory": "Usage",
+        "ChargeClass": "",
+        "PricingCategory": "Standard",
+        "BillingCurrency": "USD",
+        "PricingUnit": "Hrs",
+        "ContractedUnitPrice": "50.5",
+        "ListUnitPrice": "55.04",
         "ChargePeriodStart": "2026-11-02T05:00:00Z",
-    } | changes  # fmt: skip
+    } | changes
 
 
 def read(folder: Path, *rows: dict[str, str]) -> tuple[Fetched, list[tuple[Any, ...]]]:
@@ -44,8 +52,13 @@ def test_contracted_prices_are_kept_apart(tmp_path: Path) -> None:
         tmp_path,
         row(),
         row(ChargePeriodStart="2026-11-01T23:00:00Z"),
-        row(ProviderName="Microsoft", RegionId="eastus", SkuMeter="ND96isr H100 v5", PricingUnit="1 Hour",
-            ContractedUnitPrice="90"),
+        row(
+            ProviderName="Microsoft",
+            RegionId="eastus",
+            SkuMeter="ND96isr H100 v5",
+            PricingUnit="1 Hour",
+            ContractedUnitPrice="90",
+        ),
         row(PricingCategory="Committed", ContractedUnitPrice="30"),
         row(PricingCategory="Dynamic", ContractedUnitPrice="20"),
         row(ChargeClass="Correction", ContractedUnitPrice="10"),
@@ -53,7 +66,7 @@ def test_contracted_prices_are_kept_apart(tmp_path: Path) -> None:
         row(SkuMeter="USE1-SpotUsage:p5.48xlarge", ContractedUnitPrice="8"),
         row(SkuMeter="USE1-BoxUsage:m7i.large", ContractedUnitPrice="0.1"),
         row(PricingUnit="GB", ContractedUnitPrice="0.02"),
-    )  # fmt: skip
+    )
     day = dt.date(2026, 11, 1)
     assert stored == [
         ("aws/p5.48xlarge", "us-east-1", "contracted", "node", "USD", 50.5, day),
@@ -73,8 +86,10 @@ def test_gates_hold_own_prices_back(tmp_path: Path) -> None:
     )
     assert stored == []
     assert set(found.ingested.by_gate) == {
-        "01_price_not_positive", "04_currency_without_rate", "06_two_prices_for_one",
-    }  # fmt: skip
+        "01_price_not_positive",
+        "04_currency_without_rate",
+        "06_two_prices_for_one",
+    }
 
 
 def test_what_is_no_export(tmp_path: Path) -> None:

@@ -31,9 +31,15 @@ from .test_markets import HEADER, _oci, _pod
 AT = dt.datetime(2026, 10, 2, tzinfo=dt.UTC)
 OFFER = [
     row("21.957642"),
-    row("13.9", termType="Reserved", offerTermCode="A", LeaseContractLength="1yr", PurchaseOption="No Upfront",
-        OfferingClass="standard"),
-]  # fmt: skip
+    row(
+        "13.9",
+        termType="Reserved",
+        offerTermCode="A",
+        LeaseContractLength="1yr",
+        PurchaseOption="No Upfront",
+        OfferingClass="standard",
+    ),
+]
 LAMBDA = {"data": {"gpu_8x_h100_sxm5": {"instance_type": {"name": "gpu_8x_h100_sxm5", "price_cents_per_hour": 2392}}}}
 SKYPILOT = HEADER + "p5.48xlarge,H100,8.0,192.0,2048.0,55.04,us-east-1,x,19.7,us-east-1a\n"
 #: A small document of each feed by the name of its file, and how many prices are in it.
@@ -279,11 +285,23 @@ def test_a_full_disk_while_a_document_is_read(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 
     ended = subprocess.run(
-        [sys.executable, "-c",
-         "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from clusterwright.cli.main import run; run()",
-         "prices", "fetch", "aws", "--from", path, "--store", store],
-        preexec_fn=small_files, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import signal as s; s.signal(s.SIGXFSZ, s.SIG_IGN); from clusterwright.cli.main import run; run()",
+            "prices",
+            "fetch",
+            "aws",
+            "--from",
+            path,
+            "--store",
+            store,
+        ],
+        preexec_fn=small_files,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ended.returncode in (2, 3), ended.stderr
     assert "Traceback" not in ended.stderr
     assert "help:" in ended.stderr

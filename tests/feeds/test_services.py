@@ -37,34 +37,62 @@ def _read(feed: str, path: Path) -> tuple[Fetched, list[tuple[Any, ...]], list[t
 
 REGION = {"locationType": "AWS Region", "location": "US West (Oregon)", "regionCode": "us-west-2"}
 OUT = {
-    "sku": "OUT", "productFamily": "Data Transfer", "servicecode": "AWSDataTransfer", "transferType": "AWS Outbound",
-    "fromLocation": "US West (Oregon)", "fromLocationType": "AWS Region", "fromRegionCode": "us-west-2",
-    "toLocation": "External", "usagetype": "USW2-DataTransfer-Out-Bytes",
-}  # fmt: skip
+    "sku": "OUT",
+    "productFamily": "Data Transfer",
+    "servicecode": "AWSDataTransfer",
+    "transferType": "AWS Outbound",
+    "fromLocation": "US West (Oregon)",
+    "fromLocationType": "AWS Region",
+    "fromRegionCode": "us-west-2",
+    "toLocation": "External",
+    "usagetype": "USW2-DataTransfer-Out-Bytes",
+}
 DISK = {"sku": "GP3", "productFamily": "Storage", "volumeApiName": "gp3", "usagetype": "USW2-EBS:VolumeUsage.gp3"}
 LUSTRE = {
-    "sku": "FSX", "productFamily": "Storage", "fileSystemType": "Lustre", "storageType": "SSD",
-    "throughputCapacity": "125", "usagetype": "USW2-Storage.Lustre:SSD",
-}  # fmt: skip
+    "sku": "FSX",
+    "productFamily": "Storage",
+    "fileSystemType": "Lustre",
+    "storageType": "SSD",
+    "throughputCapacity": "125",
+    "usagetype": "USW2-Storage.Lustre:SSD",
+}
 SERVICES = [
     row("0.08", "GB-Mo", **DISK, **REGION),
-    row("0.005", "IOPS-Mo", **DISK | {"sku": "IOPS", "productFamily": "System Operation",
-                                      "usagetype": "USW2-EBS:VolumeP-IOPS.gp3"}, **REGION),
-    row("0.096", "GB-Mo", **DISK | {"sku": "LAX", "usagetype": "USW2-LAX1-EBS:VolumeUsage.gp3"},
-        **REGION | {"locationType": "AWS Local Zone", "regionCode": "us-west-2-lax-1"}),
+    row(
+        "0.005",
+        "IOPS-Mo",
+        **DISK | {"sku": "IOPS", "productFamily": "System Operation", "usagetype": "USW2-EBS:VolumeP-IOPS.gp3"},
+        **REGION,
+    ),
+    row(
+        "0.096",
+        "GB-Mo",
+        **DISK | {"sku": "LAX", "usagetype": "USW2-LAX1-EBS:VolumeUsage.gp3"},
+        **REGION | {"locationType": "AWS Local Zone", "regionCode": "us-west-2-lax-1"},
+    ),
     row("0.045", "Hrs", sku="NAT", productFamily="NAT Gateway", usagetype="USW2-NatGateway-Hours", **REGION),
     row("0.023", "GB-Mo", sku="S3", productFamily="Storage", usagetype="USW2-TimedStorage-ByteHrs", **REGION),
-    row("0.022", "GB-Mo", sku="S3", productFamily="Storage", usagetype="USW2-TimedStorage-ByteHrs", beginRange="51200",
-        **REGION),
+    row(
+        "0.022",
+        "GB-Mo",
+        sku="S3",
+        productFamily="Storage",
+        usagetype="USW2-TimedStorage-ByteHrs",
+        beginRange="51200",
+        **REGION,
+    ),
     row("0.0125", "GB-Mo", sku="IA", productFamily="Storage", usagetype="USW2-TimedStorage-SIA-ByteHrs", **REGION),
     row("0.0000000000", "GB", **OUT),
     row("0.0900000000", "GB", **OUT, beginRange="100"),
     row("0.0850000000", "GB", **OUT, beginRange="10240"),
-    row("0.02", "GB", **OUT | {"sku": "IR", "transferType": "InterRegion Outbound",
-                               "usagetype": "USW2-USE1-AWS-Out-Bytes"}),
+    row(
+        "0.02",
+        "GB",
+        **OUT | {"sku": "IR", "transferType": "InterRegion Outbound", "usagetype": "USW2-USE1-AWS-Out-Bytes"},
+    ),
     row("0.145", "GB-Mo", **LUSTRE, **REGION),
     row("0.6", "GB-Mo", **LUSTRE | {"sku": "FSX1000", "throughputCapacity": "1000"}, **REGION),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("write", [write_csv, write_json])
@@ -96,10 +124,21 @@ def test_another_unit_is_told(tmp_path: Path) -> None:
 
 
 def _item(product: str, meter: str, unit: str, usd: float, *, starts: float = 0.0, **more: object) -> dict[str, Any]:
-    return ITEM | {
-        "productName": product, "meterName": meter, "skuName": meter, "unitOfMeasure": unit, "retailPrice": usd,
-        "tierMinimumUnits": starts, "armSkuName": "", "serviceName": "Storage", "meterId": f"{product} {meter}",
-    } | more  # fmt: skip
+    return (
+        ITEM
+        | {
+            "productName": product,
+            "meterName": meter,
+            "skuName": meter,
+            "unitOfMeasure": unit,
+            "retailPrice": usd,
+            "tierMinimumUnits": starts,
+            "armSkuName": "",
+            "serviceName": "Storage",
+            "meterId": f"{product} {meter}",
+        }
+        | more
+    )
 
 
 AZURE = [
@@ -108,12 +147,19 @@ AZURE = [
     _item("Premium SSD Managed Disks", "P15 LRS Disk", "1/Month", 34.56),
     _item("Premium SSD Managed Disks", "P15 LRS Disk", "1/Month", 30.0, type="Reservation", reservationTerm="1 Year"),
     *(
-        _item("Rtn Preference: MGN", "Standard Data Transfer Out", "1 GB", usd, starts=starts,
-              serviceName="Bandwidth", isPrimaryMeterRegion=False)
+        _item(
+            "Rtn Preference: MGN",
+            "Standard Data Transfer Out",
+            "1 GB",
+            usd,
+            starts=starts,
+            serviceName="Bandwidth",
+            isPrimaryMeterRegion=False,
+        )
         for starts, usd in ((0.0, 0.0), (100.0, 0.087), (10335.0, 0.083), (51295.0, 0.07))
     ),
     _item("Bandwidth - Routing Preference: Internet", "Standard Data Transfer Out", "1 GB", 0.08),
-]  # fmt: skip
+]
 
 
 def test_services_of_azure(tmp_path: Path) -> None:
@@ -151,10 +197,12 @@ def test_services_of_google(tmp_path: Path) -> None:
         _tiers(sku("Standard Storage US Regional", 0.0, unit="GiBy.mo"), (0, 0), (5, 20_000_000)),
         _tiers(
             sku("Network Internet Data Transfer Out from Americas to Americas", 0.0, unit="GiBy"),
-            (0, 120_000_000), (1024, 110_000_000), (10240, 80_000_000),
+            (0, 120_000_000),
+            (1024, 110_000_000),
+            (10240, 80_000_000),
         ),
         sku("External IP Charge on a Standard VM", 0.005, unit="mo"),
-    ]  # fmt: skip
+    ]
     path = tmp_path / "skus.json"
     path.write_text(json.dumps({"skus": skus}), encoding="utf-8")
     found, stored, notes = _read("gcp", path)

@@ -35,9 +35,10 @@ def result() -> cw.PlanResult:
 def test_the_documented_example_runs() -> None:
     """Every line of docs/howto/python.md gives what stands below it."""
     found = doctest.testfile(
-        str(assets.root() / "docs" / "howto" / "python.md"), module_relative=False,
+        str(assets.root() / "docs" / "howto" / "python.md"),
+        module_relative=False,
         optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
-    )  # fmt: skip
+    )
     assert found.attempted > 18
     assert found.failed == 0
 

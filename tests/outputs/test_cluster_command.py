@@ -286,8 +286,11 @@ def test_destroy_keeps_data(project: Project) -> None:
     """Layers go in reverse; nothing is unprotected, and leftovers are looked for at the end."""
     assert project.run("destroy").returncode == 0
     assert project.changing() == [
-        "nodes destroy", "cluster destroy", "foundation destroy --exclude-protected", "leftovers-stand-in",
-    ]  # fmt: skip
+        "nodes destroy",
+        "cluster destroy",
+        "foundation destroy --exclude-protected",
+        "leftovers-stand-in",
+    ]
     assert "unprotect" not in project.calls.read_text()
 
 

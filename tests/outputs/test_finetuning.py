@@ -214,9 +214,12 @@ class Project:
         (folder / "bin" / program).write_text(f'#!/bin/bash\nprintf "%s\\0" "$@" >{folder / "shown"}\n')
         (folder / "bin" / program).chmod(0o755)
         known = {
-            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "CHECKPOINT_PATH": str(folder), "LEARNING_RATE": "1e-4",
-            "JOB_COMPLETION_INDEX": "3", "MAIN_HOST": "first",
-        }  # fmt: skip
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+            "CHECKPOINT_PATH": str(folder),
+            "LEARNING_RATE": "1e-4",
+            "JOB_COMPLETION_INDEX": "3",
+            "MAIN_HOST": "first",
+        }
         command = self.worker["command"]
         done = subprocess.run(command, env=known | variables, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -459,8 +462,16 @@ def test_every_number_is_explained_with_its_arithmetic() -> None:
     plan = _plan()
     known = explanations(plan, "aws")
     for name in (
-        "trained_parameters", "memory", "fit", "tokens_per_s", "days", "nodes", "checkpoint", "month_usd", "run_usd",
-    ):  # fmt: skip
+        "trained_parameters",
+        "memory",
+        "fit",
+        "tokens_per_s",
+        "days",
+        "nodes",
+        "checkpoint",
+        "month_usd",
+        "run_usd",
+    ):
         entry = find(known, name, "finetune")
         assert entry.equation
         assert entry.inputs

@@ -107,9 +107,9 @@ def test_a_commitment_pays_used_and_unused_hours() -> None:
     assert used / fees == pytest.approx(plan.options[0].money.busy_fraction)
     assert {row["PricingCategory"] for row in found if row["ChargeCategory"] == "Usage"} == {"Committed"}
     assert {row["ListUnitPrice"] for row in found if row["ChargeCategory"] == "Usage"} == {"55.04"}
-    assert fees == pytest.approx(sum(
-        entry.usd for entry in ledger(plan, PriceBook.open()).cash_flow_rows("aws") if entry.category == "compute"
-    ))  # fmt: skip
+    assert fees == pytest.approx(
+        sum(entry.usd for entry in ledger(plan, PriceBook.open()).cash_flow_rows("aws") if entry.category == "compute")
+    )
     last = max(row["ChargePeriodEnd"] for row in found)
     assert last == "2028-01-16T12:00:00Z"  # half of a January of 31 days
 
@@ -131,8 +131,10 @@ def test_what_is_paid_in_advance_serves_every_month(upfront: float) -> None:
     assert sum(paid) == pytest.approx(monthly * (12 * upfront + 1 - upfront))
     cut_off = sum(entry.billed_usd for entry in found if entry.kind == "credit")
     assert cut_off == pytest.approx(-6 * upfront * monthly)
-    borne = {month: sum(entry.effective_usd for entry in found if entry.month_end == month and entry.kind == "usage")
-             for month in range(1, 19)}  # fmt: skip
+    borne = {
+        month: sum(entry.effective_usd for entry in found if entry.month_end == month and entry.kind == "usage")
+        for month in range(1, 19)
+    }
     assert len({round(usd, 2) for usd in borne.values()}) == 1
 
 
@@ -153,8 +155,13 @@ def test_refreshed_equipment_serves_from_its_own_day() -> None:
         if row["ChargeCategory"] == "Usage" and row["x_CapexOrOpex"] == "capex"
     )
     assert set(served.values()) == {1}
-    units = [float(row["PricingQuantity"]) for row in found if row["PricingUnit"] == "Unit-Months"
-             and "DGX" in row["ChargeDescription"] and "share of the month" in row["ChargeDescription"]]  # fmt: skip
+    units = [
+        float(row["PricingQuantity"])
+        for row in found
+        if row["PricingUnit"] == "Unit-Months"
+        and "DGX" in row["ChargeDescription"]
+        and "share of the month" in row["ChargeDescription"]
+    ]
     assert max(units) > min(units)
 
 
@@ -162,8 +169,12 @@ def test_contracts_mixes_and_places_are_options_in_the_currency_that_is_billed()
     """Each is an option of its own; its sums are its horizon, billed in euros and priced in dollars."""
     contract = "{target: aws, term: savings_plan_3y, rate: 2 USD, payment: partial_upfront}"
     agreed = f"tco.contracts=[{contract}, {{target: aws, discount: 18 %}}]"
-    plan = plan_of(agreed, "tco.hybrid=[{owned: 60 %, burst: aws/on_demand}]", "tco.growth=10 %",
-                   "tco.housing={room: {pue: 1.6}, hall: {colocation_usd_per_kw_month: 150}}")  # fmt: skip
+    plan = plan_of(
+        agreed,
+        "tco.hybrid=[{owned: 60 %, burst: aws/on_demand}]",
+        "tco.growth=10 %",
+        "tco.housing={room: {pue: 1.6}, hall: {colocation_usd_per_kw_month: 150}}",
+    )
     found = finances(plan, PriceBook.open(), draws=1, seed=1)
     euro = MoneyFormat(currency=Currency(code="EUR", usd=1.25, day="2026-10-15", source="ECB"))
     made = focus_rows(plan, begin=BEGIN, found=found, money=euro)
@@ -175,8 +186,11 @@ def test_contracts_mixes_and_places_are_options_in_the_currency_that_is_billed()
     for key, usd in asked.items():
         assert usd is not None
         account = f"train-gpt3-175b-{key}"
-        for column, wanted in (("BilledCost", usd / 1.25), ("EffectiveCost", usd / 1.25),
-                               ("PricingCurrencyEffectiveCost", usd)):  # fmt: skip
+        for column, wanted in (
+            ("BilledCost", usd / 1.25),
+            ("EffectiveCost", usd / 1.25),
+            ("PricingCurrencyEffectiveCost", usd),
+        ):
             assert total(made, column, SubAccountId=account) == pytest.approx(wanted, abs=0.005)
         numbers = [(row["x_BillLineNumber"], row["SkuId"]) for row in made if row["SubAccountId"] == account]
         assert len({number for number, _ in numbers}) == len(set(numbers))
@@ -187,8 +201,11 @@ def test_contracts_mixes_and_places_are_options_in_the_currency_that_is_billed()
     nodes = [row for row in made if row["SubAccountId"].endswith("aws/on_demand/contract") and "p5" in row["SkuId"]]
     unit_prices = {(row["ContractedUnitPrice"], row["ListUnitPrice"]) for row in nodes}
     assert unit_prices == {(f"{55.04 * 0.82 / 1.25:.10f}".rstrip("0"), "44.032")}
-    bought = next(row for row in made if "hybrid" in row["SubAccountId"] and row["SkuId"] == "dgx-h100"
-                  and row["ChargeCategory"] == "Usage")  # fmt: skip
+    bought = next(
+        row
+        for row in made
+        if "hybrid" in row["SubAccountId"] and row["SkuId"] == "dgx-h100" and row["ChargeCategory"] == "Usage"
+    )
     assert float(bought["PricingQuantity"]) == pytest.approx(next(c.nodes for c in found.costs if c.mixed))
 
 
@@ -207,8 +224,11 @@ def test_text_and_parquet_hold_the_same(tmp_path: Path) -> None:
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
     assert connection.execute(asked, {"path": str(path)}).fetchone() == (
-        len(rows()), pytest.approx(sum(float(row["BilledCost"]) for row in rows())), 0, dt.datetime(2027, 1, 1),  # noqa: DTZ001
-    )  # fmt: skip
+        len(rows()),
+        pytest.approx(sum(float(row["BilledCost"]) for row in rows())),
+        0,
+        dt.datetime(2027, 1, 1),  # noqa: DTZ001
+    )
 
 
 def test_names_are_no_formulas() -> None:

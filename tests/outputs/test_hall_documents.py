@@ -20,9 +20,12 @@ from clusterwright.sizing.records.run import StorageNeed
 
 SVG = "{http://www.w3.org/2000/svg}"
 NEED = StorageNeed(
-    dataset_bytes=1.2e12, checkpoint_bytes_kept=24e12, capacity_bytes=90e12, read_bytes_per_s=10e9,
+    dataset_bytes=1.2e12,
+    checkpoint_bytes_kept=24e12,
+    capacity_bytes=90e12,
+    read_bytes_per_s=10e9,
     write_bytes_per_s=20e9,
-)  # fmt: skip
+)
 
 
 def _design(nodes: int, *, site: Site, rules: DesignRules | None = None, system: str = "dgx-h100") -> OnPremDesign:
@@ -104,10 +107,15 @@ def test_check_list_without_a_hall() -> None:
 def test_check_list_of_a_hall_that_suits() -> None:
     """Every item of the room passes where all is given and holds."""
     site = Site(
-        rack_height_u=52, rack_frame_kg=180, power_limit_w=2e6, cooling="air", cooling_limit_w=57.2e3,
+        rack_height_u=52,
+        rack_frame_kg=180,
+        power_limit_w=2e6,
+        cooling="air",
+        cooling_limit_w=57.2e3,
         hall=Hall(racks=40, height_m=4, door_height_m=2.7, door_width_m=1.2, floor_load_kg_per_m2=1500),
-        feed=Feed(sources=3), plant=Plant(ups_va=2e6),
-    )  # fmt: skip
+        feed=Feed(sources=3),
+        plant=Plant(ups_va=2e6),
+    )
     found = _checks(_design(40, site=site))
     assert {item for item, check in found.items() if check.verdict == "fail"} == set()
     for item in ("places for racks", "height of doors", "width of doors", "height of racks", "rating of the UPS"):

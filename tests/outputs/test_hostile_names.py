@@ -36,9 +36,17 @@ targets:
 """
 #: Parts of the bill of such a cluster, whose names the user may replace.
 PARTS = (
-    "qm9700", "sn4600c", "sn2201", "cat6-copper", "mfp7e10", "management-server", "vast-df-3015v2", "vast-cbox-gen6",
-    "ufm-enterprise-appliance", "legrand-nvidpd13",
-)  # fmt: skip
+    "qm9700",
+    "sn4600c",
+    "sn2201",
+    "cat6-copper",
+    "mfp7e10",
+    "management-server",
+    "vast-df-3015v2",
+    "vast-cbox-gen6",
+    "ufm-enterprise-appliance",
+    "legrand-nvidpd13",
+)
 HEADER = ("part", "like", "name", "power_max_w", "height_u", "weight_kg", "price_usd", "priced_on", "note")
 
 

@@ -134,9 +134,14 @@ class Project:
             "IMPOSTOR": "",
         }
         return subprocess.run(
-            ["bash", self.folder / "cluster.sh", *words], env=known | environment, capture_output=True, text=True,
-            check=False, stdin=subprocess.DEVNULL, timeout=120,
-        )  # fmt: skip
+            ["bash", self.folder / "cluster.sh", *words],
+            env=known | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
 
     def calls(self) -> list[str]:
         """Return how the stand-ins were called."""

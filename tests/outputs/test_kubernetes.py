@@ -49,12 +49,15 @@ def _planned(
     text: dict[str, Any] = {
         "name": "small",
         "workload": {
-            "kind": "train", "model": model, "tokens": 100e9, "sequence_length": 2048,
+            "kind": "train",
+            "model": model,
+            "tokens": 100e9,
+            "sequence_length": 2048,
             "global_batch": 1536 if racks else 1024,
         },
         "targets": {"onprem": onprem},
         "site": {"rack_power": "160 kW"} if racks else {},
-    }  # fmt: skip
+    }
     blueprint = Blueprint.model_validate(text)
     resolved = resolve(blueprint, catalogue)
     assert isinstance(resolved, Resolved), resolved

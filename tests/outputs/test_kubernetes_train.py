@@ -156,9 +156,14 @@ def test_a_pod_trains_on_what_was_chosen(project: Project, tmp_path: Path) -> No
     for part in ("bin", "idx"):
         Path(f"{path}.{part}").touch()
     chosen = run_pod(
-        project, tmp_path, DATA_PATH=path, TOKENIZER_TYPE="GPT2BPETokenizer", TOKENIZER_MODEL="a b",
-        LEARNING_RATE="6e-5", FURTHER_ARGUMENTS=r"--seed 1\ 2",
-    )  # fmt: skip
+        project,
+        tmp_path,
+        DATA_PATH=path,
+        TOKENIZER_TYPE="GPT2BPETokenizer",
+        TOKENIZER_MODEL="a b",
+        LEARNING_RATE="6e-5",
+        FURTHER_ARGUMENTS=r"--seed 1\ 2",
+    )
     assert chosen.returncode == 0, chosen.stderr
     assert chosen.stdout.split("\0")[len(project.worker["args"]) : -1] == [
         *("--data-path", path, "--tokenizer-type", "GPT2BPETokenizer", "--tokenizer-model", "a b", "--lr", "6e-5"),
@@ -188,13 +193,21 @@ def fetching_pod(project: Project, folder: Path, index: int, **settings: str) ->
     script = project.worker["command"][2].replace("/shared", str(folder))
     script = "\n".join(line for line in script.splitlines() if not line.startswith(("source ", ". ")))
     known = {
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SHOWN": str(folder / "shown"), "POLL_S": "0.05",
-        "JOB_COMPLETION_INDEX": str(index), "GET_MEGATRON": "yes",
-    }  # fmt: skip
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "SHOWN": str(folder / "shown"),
+        "POLL_S": "0.05",
+        "JOB_COMPLETION_INDEX": str(index),
+        "GET_MEGATRON": "yes",
+    }
     return subprocess.Popen(
-        ["bash", "-c", script, "worker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=known | settings, cwd=folder, start_new_session=True,
-    )  # fmt: skip
+        ["bash", "-c", script, "worker"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=known | settings,
+        cwd=folder,
+        start_new_session=True,
+    )
 
 
 def end(pod: subprocess.Popen[str]) -> tuple[int, str]:
@@ -257,9 +270,12 @@ def test_a_pod_with_wrong_settings_ends_for_good(project: Project, tmp_path: Pat
     script = project.worker["command"][2].replace("/shared/Megatron-LM", "/nowhere")
     script = "\n".join(line for line in script.splitlines() if not line.startswith(("source ", ". ")))
     without = subprocess.run(
-        ["bash", "-c", script, "worker"], capture_output=True, text=True, check=False,
+        ["bash", "-c", script, "worker"],
+        capture_output=True,
+        text=True,
+        check=False,
         env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "SHOWN": str(tmp_path / "shown")},
-    )  # fmt: skip
+    )
     assert (without.returncode, "there is no /nowhere/pretrain_gpt.py" in without.stderr) == (127, True)
 
 
@@ -293,9 +309,14 @@ def submit_files(
     (folder / "bin" / "kubectl").chmod(0o755)
     known = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SHOWN": str(folder)}
     return subprocess.run(
-        ["bash", str(folder / "submit.sh"), *words], capture_output=True, text=True, check=False, cwd=folder,
-        env=known | environment, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        ["bash", str(folder / "submit.sh"), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=known | environment,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 @pytest.mark.parametrize(("words", "wanted"), [([], "no"), (["--get-megatron"], "yes")])
@@ -331,8 +352,10 @@ def test_submit_sets_the_image_and_hands_on_the_rest(project: Project, tmp_path:
     further = next(word for word in given if word.startswith("FURTHER_ARGUMENTS="))
     read = subprocess.run(
         ["bash", "-c", 'eval "further=($1)"; printf "%s\\0" "${further[@]}"', "x", further.partition("=")[2]],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert read.stdout == f"{HOSTILE}\0"
     assert not list(tmp_path.rglob("pwned"))
 

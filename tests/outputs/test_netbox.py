@@ -209,21 +209,28 @@ def test_a_node_has_its_ports(name: str) -> None:
 def test_storage_boxes_of_every_maker(system: str) -> None:
     """Slugs are what NetBox takes for slugs, of makers with two words too, and the height is that of the offer."""
     box = BoxFigures(
-        capacity_bytes=500e12, read_bytes_per_s=40e9, write_bytes_per_s=20e9, ports=4, port_bytes_per_s_one_way=50e9,
+        capacity_bytes=500e12,
+        read_bytes_per_s=40e9,
+        write_bytes_per_s=20e9,
+        ports=4,
+        port_bytes_per_s_one_way=50e9,
         height_u=5,
-    )  # fmt: skip
+    )
     catalogue = load()
     design = design_onprem(
         system=catalogue.systems["dgx-h100"],
         nodes=2,
         storage=StorageNeed(
-            dataset_bytes=1e12, checkpoint_bytes_kept=1e12, capacity_bytes=3e12, read_bytes_per_s=1e9,
+            dataset_bytes=1e12,
+            checkpoint_bytes_kept=1e12,
+            capacity_bytes=3e12,
+            read_bytes_per_s=1e9,
             write_bytes_per_s=1e9,
         ),
         site=Site(),
         catalogue=catalogue,
         asked_storage=AskedStorage(system=system, box=box, front_box=replace(box, height_u=1)),
-    )  # fmt: skip
+    )
     written = documents(design, catalogue, title="trial", made_on=dt.date(2026, 11, 20))
     types = [YAML(typ="safe").load(file.content.decode()) for name, file in written.items() if "1-device-types" in name]
     makers = csv.DictReader(io.StringIO(written["netbox/0-manufacturers.csv"].content.decode()))
@@ -263,12 +270,15 @@ def test_whole_racks_have_no_strips() -> None:
         system=catalogue.systems["gb200-nvl72"],
         nodes=2,
         storage=StorageNeed(
-            dataset_bytes=1e12, checkpoint_bytes_kept=1e12, capacity_bytes=3e12, read_bytes_per_s=1e9,
+            dataset_bytes=1e12,
+            checkpoint_bytes_kept=1e12,
+            capacity_bytes=3e12,
+            read_bytes_per_s=1e9,
             write_bytes_per_s=1e9,
         ),
         site=Site(rack_power_w=150e3),
         catalogue=catalogue,
-    )  # fmt: skip
+    )
     written = documents(design, catalogue, title="trial", made_on=dt.date(2026, 11, 20))
     ports = list(csv.DictReader(io.StringIO(written["netbox/6-power-ports.csv"].content.decode())))
     shelves = [row for row in ports if row["device"].startswith("r001-")]

@@ -49,9 +49,12 @@ def test_the_script_accepts_its_settings(tmp_path: Path, system: str, role: str)
         (tmp_path / name).write_text(content)
     shown = subprocess.run(
         ["bash", "-c", '. node/environment.sh && echo "$CLUSTER_ROLE $CLUSTER_JOB_ENVIRONMENT $CLUSTER_GPUS_PER_NODE"'],
-        capture_output=True, text=True, check=False, cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "CLUSTER_NODE_ENV": str(tmp_path / "node" / "node.env"), "CLUSTER_ROLE": role},
-    )  # fmt: skip
+    )
     gpus = 4 if system == "gb200-nvl72" else 8
     assert (shown.returncode, shown.stdout) == (0, f"{role} container {gpus}\n"), shown.stderr
     for name in ("job_environment.sh", "packages.sh"):
@@ -107,9 +110,13 @@ def test_packages_of_the_page_come_in_the_version_of_the_table(tmp_path: Path, *
         (tmp_path / "bin" / name).write_text(f"#!/bin/bash\n{body}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     done = subprocess.run(
-        ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path,
+        ["bash", "-c", line],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
         env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     installed = (tmp_path / "calls").read_text().splitlines()[-1].split()
     version = "=23.11.4-1.2ubuntu5" if pinned else ""

@@ -28,9 +28,14 @@ _EVERYWHERE = {"cp", "sed", "bash", "printf", "chown", "umask", ".", "sudo", "ss
 _OF_SLURM = {"srun", "scancel", "sacct", "sinfo", "scontrol"}
 #: Other programs of the machines, with their long options that the pages give.
 _OTHERS = {
-    "dpkg-query": ("--show",), "install": ("--directory", "--group", "--mode", "--owner"), "journalctl": ("--unit",),
-    "mariadb": (), "mariadb-dump": (), "systemctl": (), "systemd-tmpfiles": ("--create",),
-}  # fmt: skip
+    "dpkg-query": ("--show",),
+    "install": ("--directory", "--group", "--mode", "--owner"),
+    "journalctl": ("--unit",),
+    "mariadb": (),
+    "mariadb-dump": (),
+    "systemctl": (),
+    "systemd-tmpfiles": ("--create",),
+}
 
 
 @cache

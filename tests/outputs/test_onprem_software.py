@@ -98,9 +98,11 @@ def _has(folder: Path, *, driver: str = "", fabric: str = "", toolkit: str = "",
 def _checked(folder: Path, *arguments: str) -> tuple[int, str]:
     shown = subprocess.run(
         ["bash", str(folder / "node" / "software_check.sh"), *arguments],
-        capture_output=True, text=True, check=False,
+        capture_output=True,
+        text=True,
+        check=False,
         env={"PATH": f"{folder}/bin:/usr/bin:/bin", "CLUSTER_PROC": str(folder / "proc")},
-    )  # fmt: skip
+    )
     return shown.returncode, shown.stderr
 
 

@@ -42,10 +42,16 @@ def test_overlays_are_laid_over_each_other() -> None:
     """Slurm gets its own overlay and the boot scripts with the own cloud's secret store; caches stay behind."""
     files = project_files("aws", "slurm")
     assert set(files) == {
-        "README.md", "cluster.sh", "foundation/Pulumi.example.yaml", "gpu_cluster/slurm/__init__.py",
-        "gpu_cluster/directory_settings.py", "gpu_cluster/user_list.py", "node/bootstrap.sh",
-        "node/secret_aws.sh", "requirements.txt",
-    }  # fmt: skip
+        "README.md",
+        "cluster.sh",
+        "foundation/Pulumi.example.yaml",
+        "gpu_cluster/slurm/__init__.py",
+        "gpu_cluster/directory_settings.py",
+        "gpu_cluster/user_list.py",
+        "node/bootstrap.sh",
+        "node/secret_aws.sh",
+        "requirements.txt",
+    }
     # Users and directory are checked by the same rules in the blueprint and in the stacks.
     assert files["gpu_cluster/user_list.py"].content == Path(user_list.__file__).read_bytes()
     assert files["gpu_cluster/directory_settings.py"].content == Path(directory_settings.__file__).read_bytes()

@@ -83,17 +83,23 @@ def test_one_comment_is_renewed(known: str, tmp_path: Path) -> None:
     """Without a comment of its own it writes one, else it renews that; the text is neither run nor changed."""
     text = 'cost $(touch run) `touch run` "quoted"\n@all'
     stand_in(
-        tmp_path, "gh",
+        tmp_path,
+        "gh",
         f'[[ " $* " == *" --paginate "* ]] && {{ printf "%b" {known!r}; exit; }}; printf "%s\\n" "$@" >> asked',
-    )  # fmt: skip
+    )
     done = subprocess.run(
         ["bash", "-c", script("comment", "Write the comment, or renew it")],
         cwd=tmp_path,
         env={
-            "PATH": f"{tmp_path}:{os.environ['PATH']}", "COMMENT": text, "NUMBER": "5", "GITHUB_REPOSITORY": "me/mine",
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "COMMENT": text,
+            "NUMBER": "5",
+            "GITHUB_REPOSITORY": "me/mine",
         },
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     asked = (tmp_path / "asked").read_text()
     place = "repos/me/mine/issues/comments/7" if known else "repos/me/mine/issues/5/comments"
@@ -118,11 +124,15 @@ def test_cost_is_compared_with_the_branch_to_merge_into(has_base: bool, tmp_path
         ["bash", "-c", script("cost", "Compare")],
         cwd=tmp_path,
         env={
-            "PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path), "BLUEPRINT": "train.yaml",
+            "PATH": os.environ["PATH"],
+            "RUNNER_TEMP": str(tmp_path),
+            "BLUEPRINT": "train.yaml",
             **{name: str(tmp_path / file) for name, file in files.items()},
         },
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     asked = "diff HEAD^1:train.yaml train.yaml --markdown" if has_base else "compare train.yaml --markdown"
     first, *told, last = (tmp_path / "output").read_text().splitlines()

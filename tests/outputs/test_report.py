@@ -102,10 +102,13 @@ def test_the_report_says_what_the_plan_says(shipped_plan: Plan, html: str) -> No
         row, option = page.row(capital(term_text(way.key))), shipped_plan.planned(way.key)
         assert option is not None
         figures = [
-            *totals, USD.text(way.money.run_cost_usd), USD.text(way.money.horizon_usd_high).removeprefix("$"),
-            days_text(way.performance.calendar_days), percent(way.money.priced_share),
+            *totals,
+            USD.text(way.money.run_cost_usd),
+            USD.text(way.money.horizon_usd_high).removeprefix("$"),
+            days_text(way.performance.calendar_days),
+            percent(way.money.priced_share),
             f"{way.money.usd_per_gpu_hour:.2f}",
-        ]  # fmt: skip
+        ]
         assert [figure for figure in figures if figure not in row] == []
         assert all(part in row for part in cluster_text(option).removesuffix(")").split(" ("))
 
@@ -340,9 +343,7 @@ def test_owning_as_an_investment(shipped_plan: Plan, html: str) -> None:
         assert row[0].startswith(capital(term_text(entry.rented_key)))
         assert entry.irr_per_year is not None
         assert entry.payback_months is not None
-        assert row[1:4] == [
-            usd, f"{percent(entry.irr_per_year)} a year", f"month {entry.payback_months:.1f}"
-        ]  # fmt: skip
+        assert row[1:4] == [usd, f"{percent(entry.irr_per_year)} a year", f"month {entry.payback_months:.1f}"]
 
 
 def test_the_map_is_blue_where_owning_costs_less(shipped_plan: Plan, html: str) -> None:
@@ -391,9 +392,11 @@ def test_chance_and_carbon_are_those_of_the_comparison(shipped_plan: Plan) -> No
     rows = {" ".join(" ".join(row).split()) for row in page.rows}
     mine = next(entry for entry in found.drawn if entry.key == "onprem")
     after = (
-        mine.npv_after_tax_usd_p10, mine.npv_after_tax_usd_p50, mine.npv_after_tax_usd_p90,
+        mine.npv_after_tax_usd_p10,
+        mine.npv_after_tax_usd_p50,
+        mine.npv_after_tax_usd_p90,
         mine.npv_after_tax_usd_dearest_tenth,
-    )  # fmt: skip
+    )
     wanted = " ".join(map(USD.text, after))
     assert any(row.startswith(f"On premises {wanted}") for row in rows)
     assert mine.npv_after_tax_usd_p50 is not None

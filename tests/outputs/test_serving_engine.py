@@ -48,9 +48,14 @@ def test_every_row_has_a_field_a_version_and_a_source(planned: tuple[ServingPlan
         ]
         assert twice == []
     wanted = {
-        "requests_running", "requests_waiting", "cache_share", "first_token_s", "time_per_token_s", "input_tokens",
+        "requests_running",
+        "requests_waiting",
+        "cache_share",
+        "first_token_s",
+        "time_per_token_s",
+        "input_tokens",
         "output_tokens",
-    }  # fmt: skip
+    }
     for framework in ("vllm", "sglang"):
         assert {row.field for row in metrics() if row.framework == framework} >= wanted
     for metric in metrics():
@@ -157,19 +162,29 @@ def test_drafted_tokens_are_those_that_the_plan_counts() -> None:
             "--enable-lora --max-loras 2 --max-cpu-loras 2 --max-lora-rank 16",
             "--lora-target-modules q_proj k_proj v_proj o_proj",
         ),
-        ("{step_tokens: 2048}", "--max-num-batched-tokens 2048 --enable-chunked-prefill",
-         "--chunked-prefill-size 2048"),
-        ("{chunked_prefill: false}", "--max-num-batched-tokens 26624 --no-enable-chunked-prefill",
-         "--chunked-prefill-size -1"),
+        (
+            "{step_tokens: 2048}",
+            "--max-num-batched-tokens 2048 --enable-chunked-prefill",
+            "--chunked-prefill-size 2048",
+        ),
+        (
+            "{chunked_prefill: false}",
+            "--max-num-batched-tokens 26624 --no-enable-chunked-prefill",
+            "--chunked-prefill-size -1",
+        ),
         ("{batching: none}", "--max-num-seqs 1 ", "--max-running-requests 1 "),
-        ("{speculative: ngram, draft_tokens: 5}",
-         '--speculative-config {"method": "ngram", "prompt_lookup_max": 5, "num_speculative_tokens": 5}',
-         "--speculative-algorithm NGRAM"),
-        ("{speculative: eagle, draft_tokens: 4}",
-         '--speculative-config {"method": "eagle", "model": "/model/draft", "num_speculative_tokens": 4}',
-         "--speculative-draft-model-path /model/draft"),
+        (
+            "{speculative: ngram, draft_tokens: 5}",
+            '--speculative-config {"method": "ngram", "prompt_lookup_max": 5, "num_speculative_tokens": 5}',
+            "--speculative-algorithm NGRAM",
+        ),
+        (
+            "{speculative: eagle, draft_tokens: 4}",
+            '--speculative-config {"method": "eagle", "model": "/model/draft", "num_speculative_tokens": 4}',
+            "--speculative-draft-model-path /model/draft",
+        ),
     ],
-)  # fmt: skip
+)
 def test_options_of_the_blueprint_are_arguments(options: str, vllm: str, sglang: str) -> None:
     """What was sized is what is started, in the words of either framework."""
     plan = serving_plan(plan_of(LLAMA, [f"workload.options={options}"], "aws"))
@@ -180,8 +195,12 @@ def test_options_of_the_blueprint_are_arguments(options: str, vllm: str, sglang:
 
 def test_weights_and_caches_of_the_host_are_arguments_where_a_framework_has_them() -> None:
     """A fifth of 70 GB over two accelerators is 7 GiB of each; only SGLang has a flag for keys and values."""
-    values = ["workload.options={offload: {weights: 20 %, cache: 100 GB}}", "workload.parallelism={tensor: 2}",
-              "traffic.sessions={turns: 3}", "traffic.prefix_cache_hit=0"]  # fmt: skip
+    values = [
+        "workload.options={offload: {weights: 20 %, cache: 100 GB}}",
+        "workload.parallelism={tensor: 2}",
+        "traffic.sessions={turns: 3}",
+        "traffic.prefix_cache_hit=0",
+    ]
     plan = serving_plan(plan_of(LLAMA, values, "aws"))
     option = serving_option(plan.options[0])
     sglang = " ".join(engine_of(spoken(plan, framework="sglang"), option).arguments)
@@ -194,8 +213,12 @@ def test_weights_and_caches_of_the_host_are_arguments_where_a_framework_has_them
 
 def test_one_pass_has_the_runner_of_its_version() -> None:
     """Embeddings are a task of vLLM 0.9, a runner of 0.11, and a switch of SGLang."""
-    values = ["workload.task=embed", "workload.model=qwen3-8b", "traffic.output_tokens=null",
-              "goals.time_per_token=null"]  # fmt: skip
+    values = [
+        "workload.task=embed",
+        "workload.model=qwen3-8b",
+        "traffic.output_tokens=null",
+        "goals.time_per_token=null",
+    ]
     plan = serving_plan(plan_of(LLAMA, values, "aws"))
     option = serving_option(plan.options[0])
 
@@ -225,9 +248,19 @@ def test_the_command_line_shows_the_place(tmp_path: Path) -> None:
     """Exit code 2, with the line of the blueprint; no file is written."""
     done = CliRunner().invoke(
         app,
-        ["stack", str(LLAMA), "--on", "aws", "-o", str(tmp_path / "out"), "--set", "targets.aws.scheduler=kubernetes",
-         "--set", "workload.framework=vllm 0.8.5"],
-    )  # fmt: skip
+        [
+            "stack",
+            str(LLAMA),
+            "--on",
+            "aws",
+            "-o",
+            str(tmp_path / "out"),
+            "--set",
+            "targets.aws.scheduler=kubernetes",
+            "--set",
+            "workload.framework=vllm 0.8.5",
+        ],
+    )
     assert getattr(done.exception, "exit_code", done.exit_code) == 2
     assert "ENG001" in str(done.exception)
     assert "serve-llama3-70b.yaml" in str(done.exception)

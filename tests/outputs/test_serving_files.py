@@ -37,10 +37,12 @@ CASES = {
     "two nodes": ("serve-deepseek-v3", "aws", "targets.aws.allowed_instances=[p5.48xlarge]"),
     "two nodes on premises": ("serve-deepseek-v3", "onprem", "targets.onprem.allowed_systems=[dgx-h100]"),
     "two nodes with vLLM": (
-        "serve-deepseek-v3", "azure", "targets.azure.instance=Standard_ND96isr_H100_v5",
+        "serve-deepseek-v3",
+        "azure",
+        "targets.azure.instance=Standard_ND96isr_H100_v5",
         "workload.framework=vllm 0.11.0",
     ),
-}  # fmt: skip
+}
 
 _APART = "workload.options={disaggregated: always}"
 #: Workers that prefill apart from those that decode.
@@ -231,8 +233,12 @@ def deploy(case: Written, folder: Path, *words: str, **environment: str) -> subp
     known = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SHOWN": str(folder / "shown")}
     return subprocess.run(
         ["bash", str(here / "deploy.sh"), *words],
-        capture_output=True, text=True, check=False, env=known | environment, cwd=folder,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env=known | environment,
+        cwd=folder,
+    )
 
 
 HOSTILE = "$(touch pwned) `touch pwned`; touch pwned | \" ' \\ * \n&& touch pwned #"
@@ -281,9 +287,19 @@ def test_deploy_applies_what_was_chosen(tmp_path: Path) -> None:
     case = written("aws")
     model = f"/shared/{HOSTILE}"
     done = deploy(
-        case, tmp_path, "--image", IMAGE, "--model", model, "--prometheus", "http://prometheus.monitoring:9090",
-        "--gateway", "envoy", "--picker-image", f"registry.k8s.io/epp{DIGEST}",
-    )  # fmt: skip
+        case,
+        tmp_path,
+        "--image",
+        IMAGE,
+        "--model",
+        model,
+        "--prometheus",
+        "http://prometheus.monitoring:9090",
+        "--gateway",
+        "envoy",
+        "--picker-image",
+        f"registry.k8s.io/epp{DIGEST}",
+    )
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "shown.applied").read_text()
     assert "not-set" not in text.lower()
@@ -352,14 +368,20 @@ def test_an_engine_starts_with_its_arguments_whole(tmp_path: Path) -> None:
         (tmp_path / "bin" / program).write_text('#!/bin/bash\nprintf "%s\\0" "$@"\n')
         (tmp_path / "bin" / program).chmod(0o755)
         known = {
-            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "REPLICA_PODS": "2", "LWS_WORKER_INDEX": "1",
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+            "REPLICA_PODS": "2",
+            "LWS_WORKER_INDEX": "1",
             "LWS_LEADER_ADDRESS": "leader",
-        }  # fmt: skip
+        }
         words = [*case.leader["containers"][0]["args"], HOSTILE]
         done = subprocess.run(
             ["bash", "-c", start, "serve.sh", *words],
-            capture_output=True, text=True, check=True, env=known, cwd=tmp_path,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+            env=known,
+            cwd=tmp_path,
+        )
         given = done.stdout.split("\0")[:-1]
         assert "\0".join(words) in done.stdout
         if name == "two nodes":
@@ -382,8 +404,13 @@ def test_hostile_names_reach_yaml_and_shell_whole() -> None:
 
 def test_a_slice_is_asked_for_by_its_profile() -> None:
     """Pods of a small model have a slice each, and the share of the node that goes with it."""
-    case = Written("serve-llama3-70b", "onprem", "workload.model=llama-3.2-3b", "workload.options={mig_slices: true}",
-                   "traffic.users=500")  # fmt: skip
+    case = Written(
+        "serve-llama3-70b",
+        "onprem",
+        "workload.model=llama-3.2-3b",
+        "workload.options={mig_slices: true}",
+        "traffic.users=500",
+    )
     layout = case.option.performance.layout
     assert layout.slice
     limits = case.leader["containers"][0]["resources"]["limits"]

@@ -149,10 +149,21 @@ def test_a_part_of_the_fabric_is_whole_devices() -> None:
     """What pods of a node share each has whole; of devices that are fewer than the workers of a node none has any."""
     case = written("aws")
     place = PodPlace(
-        namespace="workload", service_account="", selector={}, tolerations=(), racks="", gpu_resource="nvidia.com/gpu",
-        gpus=8, cpus=96, memory_gib=1000, fabric={"rdma/shared_ib": 1, "ports": "4", "hugepages-2Mi": "512Mi"},
-        annotations={"networks": "a,b,c,d"}, claim="", mount="/shared", kubectl="kubectl",
-    )  # fmt: skip
+        namespace="workload",
+        service_account="",
+        selector={},
+        tolerations=(),
+        racks="",
+        gpu_resource="nvidia.com/gpu",
+        gpus=8,
+        cpus=96,
+        memory_gib=1000,
+        fabric={"rdma/shared_ib": 1, "ports": "4", "hugepages-2Mi": "512Mi"},
+        annotations={"networks": "a,b,c,d"},
+        claim="",
+        mount="/shared",
+        kubectl="kubectl",
+    )
     for pool in pools_of(case.plan, case.option, 8, by_pod=True):
         shape = replace(pool.shape, pods=1, gpus=1)
         devices, annotations = fabric_of(replace(pool, shape=shape), place)
@@ -348,11 +359,14 @@ def slurm(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     environment = {
-        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "SHOWN": str(tmp_path),
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "SHOWN": str(tmp_path),
         "MODEL_PATH": str(tmp_path / "model"),
-        "CONTAINER_IMAGE": "registry#vllm:1.0", "ROUTER_IMAGE": "registry#router:1.0",
-        "SERVING_FOLDER": str(tmp_path / "shared"), "CHECK_EVERY_S": "0.2",
-    }  # fmt: skip
+        "CONTAINER_IMAGE": "registry#vllm:1.0",
+        "ROUTER_IMAGE": "registry#router:1.0",
+        "SERVING_FOLDER": str(tmp_path / "shared"),
+        "CHECK_EVERY_S": "0.2",
+    }
     return tmp_path, environment
 
 

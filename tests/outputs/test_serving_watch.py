@@ -136,14 +136,21 @@ def run_job(files: dict[str, Any], folder: Path, **settings: str) -> subprocess.
         (folder / "bin" / name).chmod(0o755)
     (folder / "serve.sbatch").write_bytes(files["serve.sbatch"].content)
     known = {
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SHOWN": str(folder / "shown"),
-        "SLURM_ARRAY_TASK_ID": "3", "SERVING_FOLDER": str(folder / "serving"), "SLURM_NNODES": "2",
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "SHOWN": str(folder / "shown"),
+        "SLURM_ARRAY_TASK_ID": "3",
+        "SERVING_FOLDER": str(folder / "serving"),
+        "SLURM_NNODES": "2",
         "SLURM_NODEID": "1",
-    }  # fmt: skip
+    }
     return subprocess.run(
         ["bash", str(folder / "serve.sbatch")],
-        capture_output=True, text=True, check=False, env=known | settings, cwd=folder,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env=known | settings,
+        cwd=folder,
+    )
 
 
 def model(folder: Path) -> str:
@@ -183,9 +190,11 @@ def test_nodes_of_a_replica_meet_at_the_first(two_nodes: tuple[ServingPlan, Serv
     """SGLang is told how many nodes, which of them, and where the first is."""
     plan, option = two_nodes
     done = run_job(
-        slurm_files(plan, option, load()), tmp_path, CONTAINER_IMAGE="registry#sglang:0.5.3",
+        slurm_files(plan, option, load()),
+        tmp_path,
+        CONTAINER_IMAGE="registry#sglang:0.5.3",
         MODEL_PATH=model(tmp_path),
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     given = (tmp_path / "shown.engine").read_text().split("\0")[:-1]
     assert given[-6:-1] == ["--nnodes", "2", "--node-rank", "1", "--dist-init-addr"]

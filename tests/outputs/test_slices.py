@@ -154,11 +154,15 @@ def test_slurm_has_no_node_with_both() -> None:
     values = {
         "name": "x",
         "workload": {
-            "kind": "train", "model": "llama-3-8b", "tokens": "1 T", "sequence_length": 8192, "global_batch": 512,
+            "kind": "train",
+            "model": "llama-3-8b",
+            "tokens": "1 T",
+            "sequence_length": 8192,
+            "global_batch": 512,
             "precision": "bf16",
         },
         "software": {"mig": {"geometry": ["3g.40gb", "4g.40gb"], "gpus": 2}},
-    }  # fmt: skip
+    }
     found = {
         scheduler: resolve(
             load_values(
@@ -213,9 +217,12 @@ def machine(tmp_path: Path) -> Path:
 
 def _divided(machine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", str(SCRIPT), *arguments], capture_output=True, text=True, check=False,
+        ["bash", str(SCRIPT), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
         env={"PATH": f"{machine}/bin:/usr/bin:/bin", "CLUSTER_UNITS": str(machine / "units")},
-    )  # fmt: skip
+    )
 
 
 def test_a_node_is_divided_once(machine: Path) -> None:

@@ -71,9 +71,15 @@ class Cluster:
         """Run submit.sh without a terminal."""
         known = {"PATH": f"{self.root / 'bin'}:{os.environ['PATH']}", "SHOWN": str(self.shown), "HOME": str(self.root)}
         return subprocess.run(
-            [str(self.folder / "submit.sh"), *words], capture_output=True, text=True, check=False, cwd=self.root,
-            env=known | environment, stdin=subprocess.DEVNULL, timeout=120,
-        )  # fmt: skip
+            [str(self.folder / "submit.sh"), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.root,
+            env=known | environment,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
 
     def words(self, command: str) -> list[str]:
         """Return the words that a command was last given; none if it never ran."""
@@ -98,9 +104,14 @@ def test_a_job_is_checked_and_submitted_from_the_shared_folder(cluster: Cluster)
     assert result.stdout.splitlines()[:2] == ["job 42", f"log {cluster.launch}/train-gpt3-175b-42.log"]
     assert {path.name for path in cluster.launch.iterdir()} == {path.name for path in cluster.folder.iterdir()}
     assert cluster.words("sbatch") == [
-        "--parsable", "--export=ALL", f"--chdir={cluster.launch}", f"--output={cluster.launch}/%x-%j.log",
-        f"{cluster.launch}/train.sbatch", "--lr", "6e-5",
-    ]  # fmt: skip
+        "--parsable",
+        "--export=ALL",
+        f"--chdir={cluster.launch}",
+        f"--output={cluster.launch}/%x-%j.log",
+        f"{cluster.launch}/train.sbatch",
+        "--lr",
+        "6e-5",
+    ]
     file = f"{cluster.shared}/images/alice/registry.example.com+team+megatron+1.0.sqsh"
     assert cluster.words("enroot")[0] == "import"
     assert cluster.words("enroot")[-1] == "docker://registry.example.com#team/megatron:1.0"
@@ -202,9 +213,16 @@ def test_what_is_missing_on_the_cluster_is_listed_whole(cluster: Cluster) -> Non
     (cluster.shared / "Megatron-LM" / "pretrain_gpt.py").unlink()
     at = cluster.shared
     result = cluster.submit(
-        "--image", f"{at}/images/none.sqsh", "--data", f"{at}/corpus", "--tokenizer", f"{at}/tokenizer", "--lr", "6e-5",
+        "--image",
+        f"{at}/images/none.sqsh",
+        "--data",
+        f"{at}/corpus",
+        "--tokenizer",
+        f"{at}/tokenizer",
+        "--lr",
+        "6e-5",
         SRUN_HELP="",
-    )  # fmt: skip
+    )
     assert result.returncode == 1
     for said in (
         f"there is no {at}/Megatron-LM/pretrain_gpt.py: --get-megatron",
@@ -324,9 +342,22 @@ def test_another_machine_reaches_the_cluster_by_ssh_alone(cluster: Cluster) -> N
     for part in ("bin", "idx"):
         Path(f"{tokenizer}.{part}").touch()
     result = cluster.submit(
-        "--host", "alice@login", "--ssh-config", "my config", "--image", IMAGE, "--data", tokenizer, "--tokenizer",
-        tokenizer, "--", "--lr", "6e-5", "--seed", HOSTILE,
-    )  # fmt: skip
+        "--host",
+        "alice@login",
+        "--ssh-config",
+        "my config",
+        "--image",
+        IMAGE,
+        "--data",
+        tokenizer,
+        "--tokenizer",
+        tokenizer,
+        "--",
+        "--lr",
+        "6e-5",
+        "--seed",
+        HOSTILE,
+    )
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("job 42\n")
     assert cluster.words("ssh")[:3] == ["-F", "my config", "alice@login"]
@@ -352,7 +383,11 @@ def test_without_slurm_the_login_machine_is_asked_for(cluster: Cluster) -> None:
             (cluster.root / "bin" / name).symlink_to(f"/usr/bin/{name}")
         path = str(cluster.root / "bin")
     result = subprocess.run(
-        ["/bin/bash", str(cluster.folder / "submit.sh"), "--image", IMAGE], capture_output=True, text=True, check=False,
-        env={"PATH": path, "SHOWN": str(cluster.shown)}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        ["/bin/bash", str(cluster.folder / "submit.sh"), "--image", IMAGE],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": path, "SHOWN": str(cluster.shown)},
+        stdin=subprocess.DEVNULL,
+    )
     assert (result.returncode, "--host [USER@]HOST" in result.stderr) == (1, True), result.stderr

@@ -39,8 +39,14 @@ def test_sections_stand_in_the_order_of_questions() -> None:
     """What was decided, why, what to look at, on what, what is left out, what is here, what to do."""
     headings = [line[3:] for line in readme(plan_of(), USD).splitlines() if line.startswith("## ")]
     assert headings == [
-        "Decision", "Why", "What to look at", "What it rests on", "Not counted", "What is here", "Next",
-    ]  # fmt: skip
+        "Decision",
+        "Why",
+        "What to look at",
+        "What it rests on",
+        "Not counted",
+        "What is here",
+        "Next",
+    ]
     fresh = readme(plan_of("economics.max_price_age=10 years"), USD)
     assert "## What to look at" not in fresh
 

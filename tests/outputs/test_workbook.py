@@ -30,8 +30,13 @@ def summary_figures(option: Option) -> tuple[float | None, ...]:
     """Return the engine's figures in the order of the summary's columns E to J: a run in cash, or its share."""
     paid = option.money
     return (
-        paid.run_usd, paid.run_share_usd, paid.horizon_usd, paid.npv_usd, paid.capex_usd, paid.usd_per_gpu_hour,
-    )  # fmt: skip
+        paid.run_usd,
+        paid.run_share_usd,
+        paid.horizon_usd,
+        paid.npv_usd,
+        paid.capex_usd,
+        paid.usd_per_gpu_hour,
+    )
 
 
 def column(book: Workbook, sheet: str, title: str) -> list[float]:
@@ -156,9 +161,12 @@ def test_texts_cannot_become_formulas(shipped_plan: Plan) -> None:
         (sheet, text): [cell for row in book[sheet] for cell in row if cell.value == text]
         for sheet, text in (
             *(("Bill", text) for text in hostile[: len(lines)]),
-            ("Summary", hostile[0]), ("Inputs", hostile[0]), ("Inputs", hostile[2]), ("Inputs", hostile[3]),
+            ("Summary", hostile[0]),
+            ("Inputs", hostile[0]),
+            ("Inputs", hostile[2]),
+            ("Inputs", hostile[3]),
         )
-    }  # fmt: skip
+    }
     assert all(cells.values())
     assert {cell.data_type for found in cells.values() for cell in found} == {"s"}
     links = [cell.hyperlink for sheet in book for row in sheet for cell in row if cell.hyperlink]

@@ -23,20 +23,34 @@ from tests.opened import workbook_xlsx
 
 BLUEPRINT = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 WHOLE = [
-    "tco.tax_rate=0.21", "tco.depreciation=macrs_7", "tco.bonus_depreciation=law", "economics.horizon=30.5 months",
+    "tco.tax_rate=0.21",
+    "tco.depreciation=macrs_7",
+    "tco.bonus_depreciation=law",
+    "economics.horizon=30.5 months",
     "tco.lease={kind: finance, rate: 0 %, residual: 10 %}",
     "tco.owner={warranty: 1 year, insurance_fraction_per_year: 1 %, demand_usd_per_kw_month: 12}",
-]  # fmt: skip
+]
 GROWING = [
-    "tco.tax_rate=0.3", "tco.growth=30 %", "tco.refresh=18 months", "tco.purchase_price_change=-20 %",
-    "tco.owner={building_usd_per_kw: 9000, wind_down: 2 months}", "tco.depreciation_of={rack: macrs_15}",
-]  # fmt: skip
+    "tco.tax_rate=0.3",
+    "tco.growth=30 %",
+    "tco.refresh=18 months",
+    "tco.purchase_price_change=-20 %",
+    "tco.owner={building_usd_per_kw: 9000, wind_down: 2 months}",
+    "tco.depreciation_of={rack: macrs_15}",
+]
 AT_DELIVERY = [
-    "tco.tax_rate=0.3", "tco.delivery=6 months", "tco.deposit=30 %", "tco.hybrid=[{owned: 50 %}]",
-    ("tco.contracts=[{target: aws, term: capacity_block, length: 4 months}, {target: aws, term: reserved_3y, "
-    "payment: partial_upfront, commitment_per_year: 30 MUSD}]"), "tco.cloud={egress: 80 TB, support: business}",
-    "tco.loan={share: 50 %, rate: 0 %, term: 24 months}", "economics.discount_rate=0",
-]  # fmt: skip
+    "tco.tax_rate=0.3",
+    "tco.delivery=6 months",
+    "tco.deposit=30 %",
+    "tco.hybrid=[{owned: 50 %}]",
+    (
+        "tco.contracts=[{target: aws, term: capacity_block, length: 4 months}, {target: aws, term: reserved_3y, "
+        "payment: partial_upfront, commitment_per_year: 30 MUSD}]"
+    ),
+    "tco.cloud={egress: 80 TB, support: business}",
+    "tco.loan={share: 50 %, rate: 0 %, term: 24 months}",
+    "economics.discount_rate=0",
+]
 
 
 def opened(sets: list[str], changed: Callable[[Plan], Plan] = lambda plan: plan) -> tuple[Workbook, Finances]:

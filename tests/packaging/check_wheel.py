@@ -13,12 +13,25 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("blueprints", "catalog", "pricing", "stacks", "tco", "templates")
 DELIVERABLES = (
-    "plan.json", "README.md", "aws/foundation/Pulumi.yaml", "azure/cluster/Pulumi.yaml", "gcp/nodes/Pulumi.yaml",
-    "aws/node/bootstrap.sh", "aws/cluster.sh", "aws/.github/workflows/infrastructure.yml",
-    "onprem/bill_of_materials.csv", "onprem/bill_of_materials.xlsx", "onprem/racks.svg", "onprem/cables.csv",
-    "onprem/slurm.conf", "onprem/gres.conf", "onprem/topology.conf", "onprem/cgroup.conf", "tco/report.html",
+    "plan.json",
+    "README.md",
+    "aws/foundation/Pulumi.yaml",
+    "azure/cluster/Pulumi.yaml",
+    "gcp/nodes/Pulumi.yaml",
+    "aws/node/bootstrap.sh",
+    "aws/cluster.sh",
+    "aws/.github/workflows/infrastructure.yml",
+    "onprem/bill_of_materials.csv",
+    "onprem/bill_of_materials.xlsx",
+    "onprem/racks.svg",
+    "onprem/cables.csv",
+    "onprem/slurm.conf",
+    "onprem/gres.conf",
+    "onprem/topology.conf",
+    "onprem/cgroup.conf",
+    "tco/report.html",
     "tco/tco.xlsx",
-)  # fmt: skip
+)
 
 
 def run(*command: str | Path, cwd: Path) -> str:

@@ -49,13 +49,25 @@ def planned(plan: Plan) -> tuple[Charge, ...]:
 def row(**changes: object) -> Row:
     """Return a row of AWS: a week of all GPU nodes at 50 USD an hour."""
     return {
-        "BilledCost": COST, "EffectiveCost": COST, "BillingCurrency": "USD", "ChargeCategory": "Usage",
-        "ChargeClass": "", "ChargePeriodStart": "2026-11-02T00:00:00Z", "ChargePeriodEnd": "2026-11-09T00:00:00Z",
-        "BillingPeriodStart": "2026-11-01T00:00:00Z", "PricingQuantity": str(NODES * HOURS), "PricingUnit": "Hrs",
-        "ProviderName": "AWS", "ServiceName": "Amazon Elastic Compute Cloud", "SkuId": "ABC", "ResourceId": "i-1",
-        "SkuMeter": "USE1-BoxUsage:p5.48xlarge", "ChargeDescription": "", "SubAccountId": "1",
+        "BilledCost": COST,
+        "EffectiveCost": COST,
+        "BillingCurrency": "USD",
+        "ChargeCategory": "Usage",
+        "ChargeClass": "",
+        "ChargePeriodStart": "2026-11-02T00:00:00Z",
+        "ChargePeriodEnd": "2026-11-09T00:00:00Z",
+        "BillingPeriodStart": "2026-11-01T00:00:00Z",
+        "PricingQuantity": str(NODES * HOURS),
+        "PricingUnit": "Hrs",
+        "ProviderName": "AWS",
+        "ServiceName": "Amazon Elastic Compute Cloud",
+        "SkuId": "ABC",
+        "ResourceId": "i-1",
+        "SkuMeter": "USE1-BoxUsage:p5.48xlarge",
+        "ChargeDescription": "",
+        "SubAccountId": "1",
         "Tags": json.dumps({"user:gpu-cluster": NAME, "user:layer": "nodes"}),
-    } | changes  # fmt: skip
+    } | changes
 
 
 def write(rows: Sequence[Row], path: Path, columns: str = "*") -> Path:
@@ -139,13 +151,14 @@ def test_untagged_and_repeated(plan: Plan, planned: tuple[Charge, ...], tmp_path
     """Cost without the tag in the same account is a share; another account is not looked at; a twin counts once."""
     path = write(
         [
-            row(), row(),
+            row(),
+            row(),
             row(Tags="", EffectiveCost="100800"),
             row(Tags='{"gpu-cluster": "other"}', EffectiveCost="537600"),
             row(Tags="", EffectiveCost="1e9", SubAccountId="2"),
         ],
         tmp_path / "export.csv",
-    )  # fmt: skip
+    )
     found = compare(plan, planned, read(path), cost="effective", rates={})
     assert found.repeated == 1
     assert line(found, "aws/p5.48xlarge").actual_usd == 537_600
@@ -159,16 +172,28 @@ def test_untagged_and_repeated(plan: Plan, planned: tuple[Charge, ...], tmp_path
 @pytest.mark.parametrize(
     ("name", "columns"),
     [
-        ("aws.parquet", ("* replace (map {'user:gpu-cluster': 'train-gpt3-175b'} as Tags, EffectiveCost::double as "
-                        "EffectiveCost, ChargePeriodStart::timestamptz as ChargePeriodStart)")),
-        ("gcp.parquet", ("* replace ([{'key': 'team', 'value': 'x'}, {'key': 'gpu-cluster', "
-                        "'value': 'train-gpt3-175b'}] as Tags)")),
-        ("azure.csv", "* exclude (Tags), '\"Gpu-Cluster\": \"Train-GPT3-175b\",\"layer\": \"nodes\"' as tags"),
-        ("snake.csv", ("* exclude (EffectiveCost, ChargePeriodStart), EffectiveCost as effective_cost, "
-                      "ChargePeriodStart as charge_period_start")),
+        (
+            "aws.parquet",
+            (
+                "* replace (map {'user:gpu-cluster': 'train-gpt3-175b'} as Tags, EffectiveCost::double as "
+                "EffectiveCost, ChargePeriodStart::timestamptz as ChargePeriodStart)"
+            ),
+        ),
+        (
+            "gcp.parquet",
+            ("* replace ([{'key': 'team', 'value': 'x'}, {'key': 'gpu-cluster', 'value': 'train-gpt3-175b'}] as Tags)"),
+        ),
+        ("azure.csv", '* exclude (Tags), \'"Gpu-Cluster": "Train-GPT3-175b","layer": "nodes"\' as tags'),
+        (
+            "snake.csv",
+            (
+                "* exclude (EffectiveCost, ChargePeriodStart), EffectiveCost as effective_cost, "
+                "ChargePeriodStart as charge_period_start"
+            ),
+        ),
         ("struct.parquet", "* replace ({'gpu-cluster': 'train-gpt3-175b'} as Tags)"),
     ],
-)  # fmt: skip
+)
 def test_forms_of_exports(name: str, columns: str, tmp_path: Path) -> None:
     """Maps, lists and structs of tags, objects without braces, other cases and underscores say the same."""
     export = read(write([row()], tmp_path / name, columns))
@@ -290,10 +315,23 @@ amounts = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)
 def test_parts_add_up(plan: Plan, planned: tuple[Charge, ...], cost: float, quantity: float) -> None:
     """Whatever was billed, what quantity and price explain is the difference."""
     group = ChargeGroup(
-        provider="AWS", service="", sku="aws/p5.48xlarge", bill_line="", meter="", description="",
-        charge_category="Usage", charge_class="", pricing_category="", commitment_status="", currency="USD",
-        unit="hours", amount=cost, quantity=quantity, every_quantity_known=True, charges=1,
-    )  # fmt: skip
+        provider="AWS",
+        service="",
+        sku="aws/p5.48xlarge",
+        bill_line="",
+        meter="",
+        description="",
+        charge_category="Usage",
+        charge_class="",
+        pricing_category="",
+        commitment_status="",
+        currency="USD",
+        unit="hours",
+        amount=cost,
+        quantity=quantity,
+        every_quantity_known=True,
+        charges=1,
+    )
     span = Span(provider="AWS", start=BEGIN.replace(tzinfo=None), end=END.replace(tzinfo=None))
     export = FocusExport(groups=(group,), spans=(span,), tagged=(), repeated=0, billing_periods=())
     option: Actual = compare(plan, planned, export, cost="effective", rates={}).options[0]
@@ -309,8 +347,13 @@ def test_command(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     stored.write_text(dumps(dataclasses.replace(plan, options=plan.options[:1], breakevens=())), encoding="utf-8")
     path = write([row(), row(SkuMeter="=1+1", ServiceName="=x", ResourceId="u")], tmp_path / "export.csv")
     asked: dict[str, Any] = {
-        "tag": None, "cost": "effective", "rates": [], "count_repeated": False, "as_json": False, "as_csv": False,
-    }  # fmt: skip
+        "tag": None,
+        "cost": "effective",
+        "rates": [],
+        "count_repeated": False,
+        "as_json": False,
+        "as_csv": False,
+    }
     assert command.actual(stored, [path], **asked) == 0
     text = capsys.readouterr().out
     assert "effective cost of 2026-11-02 00:00 to 2026-11-09 00:00 UTC, 168 hours billed" in text

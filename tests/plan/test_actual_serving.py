@@ -58,9 +58,13 @@ class Planned:
             self.service, node, option.performance.layout, load_calibration(), in_flight=option.performance.in_flight
         )
         self.table: StepTable = tabulated(
-            own.model, own.device, own.place, scaled_work(own.factors, own.token_scale),
-            longest_tokens=200_000, most_sequences=1024,
-        )  # fmt: skip
+            own.model,
+            own.device,
+            own.place,
+            scaled_work(own.factors, own.token_scale),
+            longest_tokens=200_000,
+            most_sequences=1024,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -193,11 +197,15 @@ def vllm_results(planned: Planned, **changed: object) -> dict[str, Any]:
     """Return results of `vllm bench serve` that the plan predicts."""
     served = planned.option.performance
     return {
-        "completed": 1000, "num_prompts": 1000, "request_rate": served.peak_requests_per_s,
-        "replicas": str(served.replicas), "output_throughput": served.output_tokens_per_s.value,
+        "completed": 1000,
+        "num_prompts": 1000,
+        "request_rate": served.peak_requests_per_s,
+        "replicas": str(served.replicas),
+        "output_throughput": served.output_tokens_per_s.value,
         "request_throughput": served.peak_requests_per_s,
-        "p95_ttft_ms": served.first_token_s.value * 1e3, "p95_tpot_ms": served.time_per_token_s.value * 1e3,
-    } | changed  # fmt: skip
+        "p95_ttft_ms": served.first_token_s.value * 1e3,
+        "p95_tpot_ms": served.time_per_token_s.value * 1e3,
+    } | changed
 
 
 def test_the_command_says_what_to_fit_again(planned: Planned, tmp_path: Path) -> None:
@@ -219,13 +227,17 @@ def test_results_of_aiperf_are_read(planned: Planned, tmp_path: Path) -> None:
     """Their times have units of their own; how many replicas answered has to be said."""
     option = planned.option
     path = tmp_path / "profile_export_aiperf.json"
-    path.write_text(json.dumps({
-        "request_count": {"unit": "requests", "avg": 1000},
-        "request_throughput": {"avg": option.performance.peak_requests_per_s},
-        "time_to_first_token": {"unit": "ms", "avg": 1, "p95": option.performance.first_token_s.value * 1e3},
-        "inter_token_latency": {"unit": "ms", "avg": 1, "p95": option.performance.time_per_token_s.value * 1e3},
-        "output_token_throughput": {"unit": "tokens/sec", "avg": option.performance.output_tokens_per_s.value},
-    }))  # fmt: skip
+    path.write_text(
+        json.dumps(
+            {
+                "request_count": {"unit": "requests", "avg": 1000},
+                "request_throughput": {"avg": option.performance.peak_requests_per_s},
+                "time_to_first_token": {"unit": "ms", "avg": 1, "p95": option.performance.first_token_s.value * 1e3},
+                "inter_token_latency": {"unit": "ms", "avg": 1, "p95": option.performance.time_per_token_s.value * 1e3},
+                "output_token_throughput": {"unit": "tokens/sec", "avg": option.performance.output_tokens_per_s.value},
+            }
+        )
+    )
     measured = read_results(path, percentile=95)
     with pytest.raises(InputError, match="how many replicas"):
         compare_serving(planned.plan, option, measured, replicas=None)

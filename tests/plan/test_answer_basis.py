@@ -25,9 +25,19 @@ from clusterwright.tco.ledger.engine import Ledger
 from .examples import SHIPPED, plan_of, shipped
 
 QUOTE = QuotedPrice(
-    sku="dgx-h100", unit="each", usd=300_000.0, price=300_000.0, currency="USD", usd_per_currency=1.0, rate_on="",
-    vendor="Acme", quoted_on="2026-10-01", lead_time_weeks=None, file="quotes.csv", line=2,
-)  # fmt: skip
+    sku="dgx-h100",
+    unit="each",
+    usd=300_000.0,
+    price=300_000.0,
+    currency="USD",
+    usd_per_currency=1.0,
+    rate_on="",
+    vendor="Acme",
+    quoted_on="2026-10-01",
+    lead_time_weeks=None,
+    file="quotes.csv",
+    line=2,
+)
 
 
 def of(plan: Plan, target: str) -> tuple[Option, Basis]:
@@ -201,8 +211,11 @@ def test_prices_are_valid_as_long_as_the_blueprint_says() -> None:
 
 def test_freight_and_the_like_are_counted_or_named() -> None:
     """Each of the four is on one of the two lists; what the blueprint gives is counted."""
-    given = {"freight": "tco.owner.freight_fraction=2 %", "licences": "tco.owner.software_usd_per_gpu_year=500",
-             "border network": "tco.owner.transit_usd_per_month=9000"}  # fmt: skip
+    given = {
+        "freight": "tco.owner.freight_fraction=2 %",
+        "licences": "tco.owner.software_usd_per_gpu_year=500",
+        "border network": "tco.owner.transit_usd_per_month=9000",
+    }
     plain, full = of(shipped(), "onprem")[1], of(shipped(*given.values()), "onprem")[1]
     assert set(plain.counted) == {"support"}
     assert set(plain.not_counted) == set(given)

@@ -16,12 +16,18 @@ from .examples import plan_of, shipped
 OPTION_KEYS = {
     "cluster": {"instance", "accelerator", "nodes", "gpus", "hbm_bytes_per_gpu"},
     "performance": {
-        "layout", "calendar_days", "calendar_days_low", "calendar_days_high", "mfu", "goodput", "memory_bytes_per_gpu",
+        "layout",
+        "calendar_days",
+        "calendar_days_low",
+        "calendar_days_high",
+        "mfu",
+        "goodput",
+        "memory_bytes_per_gpu",
     },
     "money": {"term", "run_usd", "horizon_usd", "capex_usd", "npv_usd", "priced_share", "lines"},
     "deployment": {"region", "capacity", "scheduler", "state"},
     "design": {"constraints", "considered", "storage", "file_system", "facility"},
-}  # fmt: skip
+}
 LAYOUT_KEYS = {"tp", "pp", "dp", "cp", "ep", "micro_batch", "recompute"}
 MEMORY_KEYS = {"weights", "gradients", "optimizer", "activations", "logits", "communication", "reserve"}
 
@@ -68,9 +74,12 @@ def test_same_bytes_every_time() -> None:
 def test_reading_back_gives_the_same_plan() -> None:
     """Writing and reading is lossless, on a plan with every kind of target and on one without prices."""
     finance = (
-        "tco.tax_rate=21 %", "tco.depreciation=macrs_5", "tco.bonus_depreciation=law", "tco.delivery=6 months",
+        "tco.tax_rate=21 %",
+        "tco.depreciation=macrs_5",
+        "tco.bonus_depreciation=law",
+        "tco.delivery=6 months",
         "tco.loan={share: 80 %, rate: 8 %, term: 48 months}",
-    )  # fmt: skip
+    )
     for plan in (shipped(), shipped("economics.as_of=2015-01-01"), shipped(*finance)):
         assert loads(dumps(plan)) == plan
 

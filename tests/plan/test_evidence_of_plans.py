@@ -79,9 +79,13 @@ def test_software_that_runs_operation_by_operation_has_a_wider_band() -> None:
 def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
     """MI300X: other generations of AMD were measured, this one was not."""
     plan = shipped(
-        "targets.aws=null", "targets.gcp=null", "targets.onprem=null",
-        "targets.azure.instance=Standard_ND96isr_MI300X_v5", "targets.azure.min_nodes=64", "targets.azure.max_nodes=64",
-    )  # fmt: skip
+        "targets.aws=null",
+        "targets.gcp=null",
+        "targets.onprem=null",
+        "targets.azure.instance=Standard_ND96isr_MI300X_v5",
+        "targets.azure.min_nodes=64",
+        "targets.azure.max_nodes=64",
+    )
     (warning,) = [finding for finding in plan.warnings if finding.id == "EVD001"]
     found = re.search(r"No AMD run .* was measured: days -(\d+) % to \+(\d+) % \(80 %\)", warning.message)
     assert found, warning.message

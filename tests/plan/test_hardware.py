@@ -111,9 +111,12 @@ def test_where_nothing_fits_every_reason_is_a_finding() -> None:
 def test_systems_are_chosen_by_the_cost_of_the_horizon() -> None:
     """On premises the horizon's work decides; a rack that the rules do not fit is told, not an error."""
     plan = shipped(
-        "targets.onprem={allowed_systems: [dgx-h100, gb300-nvl72, dgx-b200]}", "targets.aws=null", "targets.azure=null",
-        "targets.gcp=null", "workload.global_batch=1728",
-    )  # fmt: skip
+        "targets.onprem={allowed_systems: [dgx-h100, gb300-nvl72, dgx-b200]}",
+        "targets.aws=null",
+        "targets.azure=null",
+        "targets.gcp=null",
+        "workload.global_batch=1728",
+    )
     option = plan.options[0]
     entries = {entry.name: entry for entry in option.design.considered}
     assert option.cluster.instance == min(("dgx-h100", "dgx-b200"), key=lambda name: entries[name].usd or float("inf"))

@@ -14,12 +14,21 @@ from .examples import SMALL, plan_of
 
 HOURS, RENTED = 730.0, "aws/on_demand"
 OWNER = {
-    "insurance_fraction_per_year": 0.01, "property_tax_fraction_per_year": 0.02, "installation_fraction": 0.04,
-    "spares_fraction": 0.05, "freight_fraction": 0.02, "contingency_fraction": 0.05, "support_fraction_per_year": 0.06,
-    "resale_fraction": 0.15, "software_usd_per_gpu_year": 4500, "software_usd_per_gpu": 2000,
-    "transit_usd_per_month": 2500, "demand_usd_per_kw_month": 7, "decommission_fraction": 0.01,
+    "insurance_fraction_per_year": 0.01,
+    "property_tax_fraction_per_year": 0.02,
+    "installation_fraction": 0.04,
+    "spares_fraction": 0.05,
+    "freight_fraction": 0.02,
+    "contingency_fraction": 0.05,
+    "support_fraction_per_year": 0.06,
+    "resale_fraction": 0.15,
+    "software_usd_per_gpu_year": 4500,
+    "software_usd_per_gpu": 2000,
+    "transit_usd_per_month": 2500,
+    "demand_usd_per_kw_month": 7,
+    "decommission_fraction": 0.01,
     "decommission_usd_per_server": 500,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,16 +98,30 @@ def _judge(found: Finances, key: str, case: Case, paid: np.ndarray, *, capex: fl
     "case",
     [
         Case(
-            months=47, utilisation=0.6, rate=0.12, growth=0.25, tax=0.21, method="macrs_5", bonus=0.4,
-            owned=0.5, used=0.7,
+            months=47,
+            utilisation=0.6,
+            rate=0.12,
+            growth=0.25,
+            tax=0.21,
+            method="macrs_5",
+            bonus=0.4,
+            owned=0.5,
+            used=0.7,
         ),
         Case(
-            months=36, utilisation=0.8, rate=0.05, growth=-0.3, tax=0.35, method="straight_line_3", bonus=0.0,
-            owned=0.7, used=0.95,
+            months=36,
+            utilisation=0.8,
+            rate=0.05,
+            growth=-0.3,
+            tax=0.35,
+            method="straight_line_3",
+            bonus=0.0,
+            owned=0.7,
+            used=0.95,
         ),
     ],
     ids=["growing", "shrinking"],
-)  # fmt: skip
+)
 def test_owned_rented_and_mixed(tmp_path: Path, case: Case) -> None:
     """Totals and present values before and after tax to the cent; a mix rents what is above the nodes it owns."""
     path = tmp_path / "small.yaml"

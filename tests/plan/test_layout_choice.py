@@ -14,10 +14,15 @@ from .examples import SHIPPED, plan_of
 _FASTEST = "workload.parallelism.tolerance=0"
 #: A size at which the fastest layout recomputes some layers, rented on demand.
 _SIZE = (
-    "workload.model=llama-3.1-70b", "workload.sequence_length=8192", "workload.global_batch=512",
-    "goals.finish_within=200d", "targets.aws.min_nodes=5", "targets.aws.max_nodes=5", "targets.aws.capacity=on-demand",
+    "workload.model=llama-3.1-70b",
+    "workload.sequence_length=8192",
+    "workload.global_batch=512",
+    "goals.finish_within=200d",
+    "targets.aws.min_nodes=5",
+    "targets.aws.max_nodes=5",
+    "targets.aws.capacity=on-demand",
     "targets.gcp.capacity=on-demand",
-)  # fmt: skip
+)
 
 
 def _option(plan: TrainingPlan) -> TrainingOption:

@@ -140,9 +140,13 @@ def test_places_and_ways_to_pay_are_options_side_by_side() -> None:
         "meter": {"demand_reserved_kw": 300, "warranty": "0 days", "wind_down": "0 days", "ai_enterprise": "perpetual"},
     }
     owner: dict[str, Any] = {
-        "insurance_fraction_per_year": 0.01, "demand_usd_per_kw_month": 12, "demand_power_fraction": 0.9,
-        "warranty": "3 years", "wind_down": "2 months", "ai_enterprise": "subscription",
-    }  # fmt: skip
+        "insurance_fraction_per_year": 0.01,
+        "demand_usd_per_kw_month": 12,
+        "demand_power_fraction": 0.9,
+        "warranty": "3 years",
+        "wind_down": "2 months",
+        "ai_enterprise": "subscription",
+    }
     section = {
         "owner": owner,
         "housing": places,

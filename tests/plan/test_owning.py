@@ -154,9 +154,10 @@ def test_licence(book: PriceBook, kind: str, key: str, usd: float) -> None:
 def test_bands(book: PriceBook) -> None:
     """Ends stay with the value; what lowers the cost is cheap at its high end."""
     found = _found(
-        book, freight_fraction={"low": "1 %", "base": "2 %", "high": "4 %"},
+        book,
+        freight_fraction={"low": "1 %", "base": "2 %", "high": "4 %"},
         resale_fraction={"low": 0.1, "base": 0.3, "high": 0.5},
-    )  # fmt: skip
+    )
     assert (found["freight_fraction"].low, found["freight_fraction"].high) == (0.01, 0.04)
     assert (found["resale_fraction"].low, found["resale_fraction"].high) == (0.5, 0.1)
 

@@ -149,9 +149,16 @@ def test_money_in_dollars_needs_no_word_about_its_currency() -> None:
 
 def _way(key: str, *, run: float | None, npv: float | None, ranked: bool = False) -> Any:  # noqa: ANN401 - as above
     return _record(
-        key=key, run_usd=run, npv_usd=npv, ranked=ranked, reason="why not", term=key.partition("/")[2], nodes=4,
-        instance="x", calendar_days=8.0,
-    )  # fmt: skip
+        key=key,
+        run_usd=run,
+        npv_usd=npv,
+        ranked=ranked,
+        reason="why not",
+        term=key.partition("/")[2],
+        nodes=4,
+        instance="x",
+        calendar_days=8.0,
+    )
 
 
 def test_what_undercuts_one_of_the_answers_is_cheaper_on_paper() -> None:
@@ -161,14 +168,23 @@ def test_what_undercuts_one_of_the_answers_is_cheaper_on_paper() -> None:
         _way("onprem", run=None, npv=20.0, ranked=True),
     )
     ways = [
-        answer, kept, _way("a/spot", run=9.0, npv=30.0), _way("b/reserved_1y", run=None, npv=19.0),
-        _way("c/spot", run=10.0, npv=20.0), _way("d/spot", run=None, npv=None),
-    ]  # fmt: skip
+        answer,
+        kept,
+        _way("a/spot", run=9.0, npv=30.0),
+        _way("b/reserved_1y", run=None, npv=19.0),
+        _way("c/spot", run=10.0, npv=20.0),
+        _way("d/spot", run=None, npv=None),
+    ]
     by_key = {way.key: way for way in ways}
     plan = _record(
-        ranking=ways, options=(), recommended_key=answer.key, recommended_horizon_key=kept.key,
-        alternative=by_key.get, planned=lambda _: None, workload=_record(unit=_record(asked="this run")),
-    )  # fmt: skip
+        ranking=ways,
+        options=(),
+        recommended_key=answer.key,
+        recommended_horizon_key=kept.key,
+        alternative=by_key.get,
+        planned=lambda _: None,
+        workload=_record(unit=_record(asked="this run")),
+    )
     assert [way.key for way in paper_ways(plan)] == ["a/spot", "b/reserved_1y"]
     assert answers_text(plan, answer.key) == "this run"
     assert answers_text(plan, kept.key) == "horizon"
@@ -206,10 +222,20 @@ def test_recomputed_layers_are_of_a_chunk_where_stages_have_chunks() -> None:
     def told(chunks: int) -> str:
         return layout_text(
             Layout(
-                tp=1, sp=0, pp=4, vpp=chunks, dp=2, cp=1, ep=1, zero_stage=0, micro_batch=1, micro_batches=8,
-                recompute="full", recompute_layers=3,
+                tp=1,
+                sp=0,
+                pp=4,
+                vpp=chunks,
+                dp=2,
+                cp=1,
+                ep=1,
+                zero_stage=0,
+                micro_batch=1,
+                micro_batches=8,
+                recompute="full",
+                recompute_layers=3,
             )
-        )  # fmt: skip
+        )
 
     assert "full recompute of 3 layers per stage" in told(1)
     assert "full recompute of 3 layers per chunk" in told(2)
@@ -227,8 +253,13 @@ def test_one_change_of_any_kind_is_a_difference() -> None:
     """Two plans are the same only if inputs, work, assumptions, targets and breakevens are."""
     change = (Change(name="x", unit="", before=1, after=2),)
     none: dict[str, Any] = {
-        "names": ("a", "b"), "inputs": (), "work": (), "assumptions": (), "targets": (), "breakevens": ()
-    }  # fmt: skip
+        "names": ("a", "b"),
+        "inputs": (),
+        "work": (),
+        "assumptions": (),
+        "targets": (),
+        "breakevens": (),
+    }
     fields = {name: value for name, value in none.items() if name in Differences.__dataclass_fields__}
     rest = {name: _record() for name in Differences.__dataclass_fields__.keys() - fields.keys()}
     assert Differences(**fields, **rest).same

@@ -285,11 +285,23 @@ def test_every_number_of_a_service_is_explained() -> None:
     option = _aws(plan)
     known = explanations(plan, "aws")
     for number in (
-        "weights", "kv_cache", "batch", "first_token", "time_per_token", "time_per_token_bound", "peak_requests_per_s",
-        "replicas", "goals_met", "nodes", "replica_hours", "usd_per_million_output_tokens", "usd_per_million_tokens",
+        "weights",
+        "kv_cache",
+        "batch",
+        "first_token",
+        "time_per_token",
+        "time_per_token_bound",
+        "peak_requests_per_s",
+        "replicas",
+        "goals_met",
+        "nodes",
+        "replica_hours",
+        "usd_per_million_output_tokens",
+        "usd_per_million_tokens",
         "run_usd",
-        "usd_per_million_output_tokens_at_capacity", "output_tokens_per_s",
-    ):  # fmt: skip
+        "usd_per_million_output_tokens_at_capacity",
+        "output_tokens_per_s",
+    ):
         assert find(known, number).equation
     made = find(known, "output_tokens_per_s")
     performance = option.performance
@@ -336,8 +348,12 @@ def test_pools_slices_chats_and_one_pass_are_explained() -> None:
     shares = [float(part.split(" %")[0].split()[-1]) for part in found.equation[-1].split(" %")[:-1]]
     assert shares[0] + shares[1] == pytest.approx(shares[2], abs=0.02)
 
-    passes = _plan("workload={kind: serve, task: embed, model: qwen3-8b}", "traffic.output_tokens=null",
-                   "goals.time_per_token=null", "traffic.input_tokens={mean: 500, p95: 1000}")  # fmt: skip
+    passes = _plan(
+        "workload={kind: serve, task: embed, model: qwen3-8b}",
+        "traffic.output_tokens=null",
+        "goals.time_per_token=null",
+        "traffic.input_tokens={mean: 500, p95: 1000}",
+    )
     known = explanations(passes, "aws")
     assert "one pass over the input" in find(known, "first_token").title
     names = {entry.number for entry in known}
@@ -377,8 +393,12 @@ def test_goals_that_no_layout_meets_say_the_bound_or_the_nearest(
 def test_a_model_that_does_not_fit_names_the_smallest_that_does() -> None:
     """405B in 16 bits takes more than one node of eight 80 GB; held to one accelerator, the layout is named."""
     with pytest.raises(RuleError) as held:
-        _plan("workload.model=llama-3.1-405b", "workload.precision=bf16", "workload.parallelism.tensor=8",
-              "workload.parallelism.pipeline=1")  # fmt: skip
+        _plan(
+            "workload.model=llama-3.1-405b",
+            "workload.precision=bf16",
+            "workload.parallelism.tensor=8",
+            "workload.parallelism.pipeline=1",
+        )
     (finding, *_) = held.value.findings
     assert finding.id == "SRV010"
     assert "16 × NVIDIA H100" in (finding.help or "")
@@ -499,12 +519,22 @@ def test_what_only_the_favourable_end_of_the_band_meets_is_uncertain() -> None:
 def test_goals_that_leave_a_replica_one_request_say_what_looser_ones_take() -> None:
     """A first token near that of a single request takes many nodes; SRV023 has those of a quarter more."""
     tight = "goals.first_token=340 ms"
-    plan = _plan(tight, "goals.confidence=0.5", "traffic.requests_per_s=200", "workload.parallelism.tensor=2",
-                 "workload.framework=trtllm")  # fmt: skip
+    plan = _plan(
+        tight,
+        "goals.confidence=0.5",
+        "traffic.requests_per_s=200",
+        "workload.parallelism.tensor=2",
+        "workload.framework=trtllm",
+    )
     (warning,) = (one for one in plan.warnings if one.id == "SRV023" and one.message.startswith("aws"))
-    looser = _plan("goals.first_token=425 ms", "goals.time_per_token=62.5 ms", "goals.confidence=0.5",
-                   "traffic.requests_per_s=200", "workload.parallelism.tensor=2",
-                   "workload.framework=trtllm")  # fmt: skip
+    looser = _plan(
+        "goals.first_token=425 ms",
+        "goals.time_per_token=62.5 ms",
+        "goals.confidence=0.5",
+        "traffic.requests_per_s=200",
+        "workload.parallelism.tensor=2",
+        "workload.framework=trtllm",
+    )
     assert f"{_aws(plan).cluster.nodes:,} nodes, and {_aws(looser).cluster.nodes:,} were" in warning.message
     assert 2 * _aws(looser).cluster.nodes <= _aws(plan).cluster.nodes
 

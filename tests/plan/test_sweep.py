@@ -135,9 +135,12 @@ def test_what_is_bought_costs_what_a_plan_says() -> None:
     assert len(points) > 3
     size = points[0].nodes
     bound = scenario(
-        "targets.aws=null", "targets.azure=null", "targets.gcp=null", f"targets.onprem.min_nodes={size}",
+        "targets.aws=null",
+        "targets.azure=null",
+        "targets.gcp=null",
+        f"targets.onprem.min_nodes={size}",
         f"targets.onprem.max_nodes={size}",
-    )  # fmt: skip
+    )
     resolved = resolve(bound.blueprint, CATALOGUE)
     assert isinstance(resolved, Resolved)
     option = decide(bound.blueprint, resolved, Facts.open()).options[0]
@@ -239,8 +242,10 @@ def test_the_default_range_ends_at_16384_accelerators() -> None:
     """Without a range, clusters have up to 16,384 accelerators, or as many as one placement holds."""
     found, _ = questions(scenario(), CATALOGUE, ["p5.48xlarge", "gb300-nvl72", "p5.4xlarge"], NodeRange(), facts().book)
     assert [(question.bounds.most or 0) * question.place.node.gpus for question in found] == [
-        MOST_GPUS, MOST_GPUS // 72 * 72, MOST_GPUS,
-    ]  # fmt: skip
+        MOST_GPUS,
+        MOST_GPUS // 72 * 72,
+        MOST_GPUS,
+    ]
     limited, _ = questions(scenario(), CATALOGUE, ["Standard_ND96isr_H100_v5"], NodeRange(), facts().book)
     assert limited[0].bounds.most == CATALOGUE.instances["Standard_ND96isr_H100_v5"].placement_max_nodes
 
@@ -411,8 +416,13 @@ def test_variations_are_every_combination() -> None:
     """Two values by three are six scenarios, the first path slowest; none is one scenario."""
     found = variations(["a=1,2", "b=x,y,z"])
     assert [tuple(value for _, value in entry) for entry in found] == [
-        ("1", "x"), ("1", "y"), ("1", "z"), ("2", "x"), ("2", "y"), ("2", "z"),
-    ]  # fmt: skip
+        ("1", "x"),
+        ("1", "y"),
+        ("1", "z"),
+        ("2", "x"),
+        ("2", "y"),
+        ("2", "z"),
+    ]
     assert variations([]) == [()]
 
 
@@ -428,8 +438,9 @@ def test_varied_values_reach_the_blueprint() -> None:
     found = scenarios([BLUEPRINT], ["workload.tokens=1e9,2e9"], [], CATALOGUE)
     assert [entry.blueprint.workload.tokens for entry in found] == [1e9, 2e9]  # type: ignore[union-attr]
     assert [entry.label for entry in found] == [
-        "train-gpt3-175b, workload.tokens=1e9", "train-gpt3-175b, workload.tokens=2e9",
-    ]  # fmt: skip
+        "train-gpt3-175b, workload.tokens=1e9",
+        "train-gpt3-175b, workload.tokens=2e9",
+    ]
 
 
 def test_unknown_paths_are_refused_with_a_suggestion() -> None:

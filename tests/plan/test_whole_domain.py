@@ -49,10 +49,16 @@ def some(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 RULES = st.just("power of two") | st.integers(1, 64).map(lambda number: f"multiple of {number}")
 SIZES = {"min_nodes": whole(1, 100), "max_nodes": whole(1, 3000), "nodes_must_be": RULES}
 PARALLELISM = some(
-    tensor=whole(1, 64), max_tensor=whole(1, 64), context=whole(1, 64), pipeline=whole(1, 512),
-    data=whole(1, 1_000_000), data_must_be=RULES, expert=whole(1, 1024), micro_batch=whole(1, 1024),
+    tensor=whole(1, 64),
+    max_tensor=whole(1, 64),
+    context=whole(1, 64),
+    pipeline=whole(1, 512),
+    data=whole(1, 1_000_000),
+    data_must_be=RULES,
+    expert=whole(1, 1024),
+    micro_batch=whole(1, 1024),
     recompute=st.sampled_from(["none", "selective", "full"]),
-)  # fmt: skip
+)
 WORKLOADS = st.fixed_dictionaries(
     {
         "kind": st.just("train"),
@@ -64,17 +70,24 @@ WORKLOADS = st.fixed_dictionaries(
     optional={"precision": st.sampled_from(["bf16", "fp16", "fp8"]), "parallelism": st.just({}) | PARALLELISM},
 )
 RELIABILITY = some(
-    spare_nodes=whole(1, 10_000), elastic=st.booleans(), repair=whole(1, 90 * 24).map(lambda hours: f"{hours} h"),
+    spare_nodes=whole(1, 10_000),
+    elastic=st.booleans(),
+    repair=whole(1, 90 * 24).map(lambda hours: f"{hours} h"),
     detection=whole(1, 86_400).map(lambda seconds: f"{seconds} s"),
     restart=whole(1, 86_400).map(lambda seconds: f"{seconds} s"),
     interruptions_per_1000_node_days=magnitude(1e-3, 1e5),
-    checkpoint=some(strategy=st.sampled_from(["full", "distributed", "async", "memory", "incremental"]),
-                    keep=whole(1, 1000), changed=magnitude(1e-6, 1.0)),
-)  # fmt: skip
+    checkpoint=some(
+        strategy=st.sampled_from(["full", "distributed", "async", "memory", "incremental"]),
+        keep=whole(1, 1000),
+        changed=magnitude(1e-6, 1.0),
+    ),
+)
 ECONOMICS = some(
-    horizon=whole(1, 240).map(lambda months: f"{months} months"), utilisation=magnitude(1e-3, 1.0),
-    discount_rate=st.floats(0, 1), budget=magnitude(1, 1e12),
-)  # fmt: skip
+    horizon=whole(1, 240).map(lambda months: f"{months} months"),
+    utilisation=magnitude(1e-3, 1.0),
+    discount_rate=st.floats(0, 1),
+    budget=magnitude(1, 1e12),
+)
 GOALS = some(finish_within=magnitude(1e-3, 1e6).map(lambda days: f"{days:.6f} days"), confidence=st.floats(0.5, 0.99))
 
 
@@ -191,9 +204,12 @@ def test_the_order_of_a_blueprint_changes_nothing(tmp_path_factory: Any, order: 
     }
     workload = {"kind": "train", "model": "llama-2-7b", "tokens": 1e11, "sequence_length": 2048, "global_batch": 512}
     parts: list[tuple[str, Any]] = [
-        ("name", "small"), ("workload", dict(reversed(workload.items()))), ("goals", {"finish_within": "30 days"}),
-        ("targets", {name: places[name] for name in order}), ("economics", {"utilisation": 0.7}),
-    ]  # fmt: skip
+        ("name", "small"),
+        ("workload", dict(reversed(workload.items()))),
+        ("goals", {"finish_within": "30 days"}),
+        ("targets", {name: places[name] for name in order}),
+        ("economics", {"utilisation": 0.7}),
+    ]
     folder = tmp_path_factory.mktemp("order")
     plain = planned(folder, {**dict(parts), "targets": places})
     mixed = planned(folder, dict(parts[index] for index in sections))

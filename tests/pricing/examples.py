@@ -4,9 +4,20 @@ import csv
 from pathlib import Path
 
 _COLUMNS = (
-    "sku", "region", "term", "charge", "unit", "usd", "effective_from", "last_seen", "source", "locator", "confidence",
-    "status", "note",
-)  # fmt: skip
+    "sku",
+    "region",
+    "term",
+    "charge",
+    "unit",
+    "usd",
+    "effective_from",
+    "last_seen",
+    "source",
+    "locator",
+    "confidence",
+    "status",
+    "note",
+)
 
 
 def point(**changes: object) -> dict[str, object]:

@@ -17,26 +17,47 @@ from clusterwright.pricing.store import PriceStore
 _DAY = dt.date(2031, 3, 10)
 _PRODUCTS = tuple(
     GpuProduct(
-        sku=sku, provider=sku.partition("/")[0], accelerator="chip", gpus=8, terms=("on_demand", "spot"),
-        dense_bf16_flop_per_s_per_gpu=1e15, dense_fp8_flop_per_s_per_gpu=None, hbm_bytes_per_gpu=80e9,
+        sku=sku,
+        provider=sku.partition("/")[0],
+        accelerator="chip",
+        gpus=8,
+        terms=("on_demand", "spot"),
+        dense_bf16_flop_per_s_per_gpu=1e15,
+        dense_fp8_flop_per_s_per_gpu=None,
+        hbm_bytes_per_gpu=80e9,
     )
     for sku in ("one/x", "two/x")
-)  # fmt: skip
+)
 _ASKED: dict[str, Any] = {
-    "as_of": _DAY, "term": "", "region": "", "least_changes": 1, "clouds": ["one"], "kind": "",
+    "as_of": _DAY,
+    "term": "",
+    "region": "",
+    "least_changes": 1,
+    "clouds": ["one"],
+    "kind": "",
     "items": [{"sku": "one/disk", "category": "storage", "item": "A disk"}],
-    "provider": "", "from_month": dt.date(2031, 2, 1), "to_month": dt.date(2031, 4, 1), "utilisation": 0.5,
-    "hours_per_month": 730.0, "committed_terms": ["reserved_1y"],
+    "provider": "",
+    "from_month": dt.date(2031, 2, 1),
+    "to_month": dt.date(2031, 4, 1),
+    "utilisation": 0.5,
+    "hours_per_month": 730.0,
+    "committed_terms": ["reserved_1y"],
     "owned": [
         {"accelerator": "chip", "system": "s", "purchase_usd_per_gpu": 3e4, "running_usd_per_gpu_hour": 0.5},
     ],
-}  # fmt: skip
+}
 _QUESTIONS = {
-    "gpu_price_in_force": {}, "gpu_price_change": {}, "discount_over_time": {}, "price_volatility": {},
-    "market_index": {"term": "on_demand"}, "price_of_month": {}, "price_extremes_of_month": {},
-    "service_price": {}, "breakeven": {},
+    "gpu_price_in_force": {},
+    "gpu_price_change": {},
+    "discount_over_time": {},
+    "price_volatility": {},
+    "market_index": {"term": "on_demand"},
+    "price_of_month": {},
+    "price_extremes_of_month": {},
+    "service_price": {},
+    "breakeven": {},
     "price_coverage": {},
-}  # fmt: skip
+}
 
 _days = st.dates(dt.date(2031, 1, 1), dt.date(2031, 4, 30))
 _prices = st.lists(
@@ -85,11 +106,17 @@ def _answers(path: Path, prices: list[tuple[Any, ...]]) -> dict[str, Any]:
                 " $effective_from as effective_from, null as effective_to, $observed_on as observed_on,"
                 " 's' as source, '' as locator, 'high' as confidence, '' as note",
                 {
-                    "sku": sku, "region": region, "zone": zone, "term": term, "tier": tier, "usd": usd,
-                    "charge": "monthly" if sku == "one/disk" else "hourly", "effective_from": effective_from,
+                    "sku": sku,
+                    "region": region,
+                    "zone": zone,
+                    "term": term,
+                    "tier": tier,
+                    "usd": usd,
+                    "charge": "monthly" if sku == "one/disk" else "hourly",
+                    "effective_from": effective_from,
                     "observed_on": observed_on,
                 },
-            )  # fmt: skip
+            )
     book = PriceBook.open(store=path)
     try:
         found: dict[str, Any] = {

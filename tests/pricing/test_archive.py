@@ -15,12 +15,21 @@ from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.store import PriceStore
 
 ITEM = {
-    "currencyCode": "USD", "tierMinimumUnits": 0.0, "retailPrice": 90.0, "armRegionName": "eastus",
-    "effectiveStartDate": "2026-10-01T00:00:00Z", "meterId": "d5", "meterName": "ND96isrH100v5",
-    "skuName": "ND96isrH100v5", "productName": "Virtual Machines NDsr H100 v5 Series", "unitOfMeasure": "1 Hour",
-    "serviceName": "Virtual Machines", "type": "Consumption", "isPrimaryMeterRegion": True,
+    "currencyCode": "USD",
+    "tierMinimumUnits": 0.0,
+    "retailPrice": 90.0,
+    "armRegionName": "eastus",
+    "effectiveStartDate": "2026-10-01T00:00:00Z",
+    "meterId": "d5",
+    "meterName": "ND96isrH100v5",
+    "skuName": "ND96isrH100v5",
+    "productName": "Virtual Machines NDsr H100 v5 Series",
+    "unitOfMeasure": "1 Hour",
+    "serviceName": "Virtual Machines",
+    "type": "Consumption",
+    "isPrimaryMeterRegion": True,
     "armSkuName": "Standard_ND96isr_H100_v5",
-}  # fmt: skip
+}
 
 
 def _store(path: Path) -> Path:

@@ -14,12 +14,25 @@ from clusterwright.pricing.store import PriceStore
 
 #: The one row that is the price of p5.48xlarge, on demand.
 PRICE = {
-    "SKU": "3D4V8UAYEMB38GU2", "OfferTermCode": "JRTCKXETXF", "RateCode": "3D4V8UAYEMB38GU2.JRTCKXETXF.6YS6EN2CT7",
-    "TermType": "OnDemand", "PriceDescription": "per On Demand Linux p5.48xlarge", "EffectiveDate": "2026-10-01",
-    "Unit": "Hrs", "PricePerUnit": "55.0400000000", "Currency": "USD", "Region Code": "us-east-1",
-    "Location Type": "AWS Region", "Instance Type": "p5.48xlarge", "Operating System": "Linux", "Tenancy": "Shared",
-    "Pre Installed S/W": "NA", "CapacityStatus": "Used", "MarketOption": "OnDemand", "operation": "RunInstances",
-}  # fmt: skip
+    "SKU": "3D4V8UAYEMB38GU2",
+    "OfferTermCode": "JRTCKXETXF",
+    "RateCode": "3D4V8UAYEMB38GU2.JRTCKXETXF.6YS6EN2CT7",
+    "TermType": "OnDemand",
+    "PriceDescription": "per On Demand Linux p5.48xlarge",
+    "EffectiveDate": "2026-10-01",
+    "Unit": "Hrs",
+    "PricePerUnit": "55.0400000000",
+    "Currency": "USD",
+    "Region Code": "us-east-1",
+    "Location Type": "AWS Region",
+    "Instance Type": "p5.48xlarge",
+    "Operating System": "Linux",
+    "Tenancy": "Shared",
+    "Pre Installed S/W": "NA",
+    "CapacityStatus": "Used",
+    "MarketOption": "OnDemand",
+    "operation": "RunInstances",
+}
 METADATA = '"FormatVersion","v1.0"\n"Disclaimer","x"\n"Publication Date","x"\n"Version","1"\n"OfferCode","AmazonEC2"\n'
 
 

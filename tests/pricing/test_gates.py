@@ -87,8 +87,13 @@ def test_what_only_looks_wrong_passes(store: PriceStore, tmp_path: Path) -> None
     found = read(store, tmp_path, *first)
     assert (found.stored, found.by_gate) == (len(first), {})
     assert found.warnings == {"01_spot_equals_on_demand": 1}
-    cut = read(store, tmp_path, quote(amount="55.04"), quote(sku="aws/p9.48xlarge", amount="22.4"),
-               at=DAY + dt.timedelta(days=1))  # fmt: skip
+    cut = read(
+        store,
+        tmp_path,
+        quote(amount="55.04"),
+        quote(sku="aws/p9.48xlarge", amount="22.4"),
+        at=DAY + dt.timedelta(days=1),
+    )
     assert (cut.stored, cut.by_gate) == (2, {})
 
 

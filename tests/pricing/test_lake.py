@@ -70,9 +70,11 @@ def bucket(server: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     settings = {
-        "AWS_ENDPOINT_URL": server, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_REGION": "us-east-1",
-    }  # fmt: skip
+    }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     client = boto3.client("s3", region_name="us-east-1", endpoint_url=server)

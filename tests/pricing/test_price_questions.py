@@ -116,12 +116,24 @@ _ROOM = replace(_SITE, usd_per_kw_month=150.0, yearly_share=0.12)
 @pytest.mark.parametrize(
     ("usd_per_hour", "terms", "utilisation", "months"),
     [
-        (100.0, _SITE, 1.0, 6.6), (100.0, _ROOM, 1.0, 7.2), (100.0, _SITE, 0.6, 11.1), (100.0, _ROOM, 0.6, 13.0),
-        (55.04, _SITE, 1.0, 12.1), (55.04, _ROOM, 1.0, 14.4), (55.04, _SITE, 0.6, 20.5), (55.04, _ROOM, 0.6, 28.2),
-        (49.24, _SITE, 1.0, 13.6), (49.24, _ROOM, 0.6, 33.2), (98.32, _ROOM, 1.0, 7.4), (98.32, _SITE, 0.6, 11.3),
-        (31.92, _SITE, 1.0, 21.3), (31.92, _ROOM, 0.6, 70.5), (21.52, _SITE, 0.6, 56.2), (21.52, _ROOM, 0.6, 218.0),
+        (100.0, _SITE, 1.0, 6.6),
+        (100.0, _ROOM, 1.0, 7.2),
+        (100.0, _SITE, 0.6, 11.1),
+        (100.0, _ROOM, 0.6, 13.0),
+        (55.04, _SITE, 1.0, 12.1),
+        (55.04, _ROOM, 1.0, 14.4),
+        (55.04, _SITE, 0.6, 20.5),
+        (55.04, _ROOM, 0.6, 28.2),
+        (49.24, _SITE, 1.0, 13.6),
+        (49.24, _ROOM, 0.6, 33.2),
+        (98.32, _ROOM, 1.0, 7.4),
+        (98.32, _SITE, 0.6, 11.3),
+        (31.92, _SITE, 1.0, 21.3),
+        (31.92, _ROOM, 0.6, 70.5),
+        (21.52, _SITE, 0.6, 56.2),
+        (21.52, _ROOM, 0.6, 218.0),
     ],
-)  # fmt: skip
+)
 def test_one_node_of_2026(
     tmp_path: Path, usd_per_hour: float, terms: OwningTerms, utilisation: float, months: float
 ) -> None:
@@ -152,9 +164,12 @@ def _breakeven(place: Path, *points: dict[str, object], terms: OwningTerms, util
         }
     ]
     asked = {
-        "owned": owned, "utilisation": utilisation, "hours_per_month": 730.0,
-        "committed_terms": ["reserved_1y", "reserved_3y"], "term": "",
-    }  # fmt: skip
+        "owned": owned,
+        "utilisation": utilisation,
+        "hours_per_month": 730.0,
+        "committed_terms": ["reserved_1y", "reserved_3y"],
+        "term": "",
+    }
     product = replace(_NODE, accelerator="h100-sxm-80gb")
     return book.query("pricing/sql/breakeven.sql", _USUAL | asked, products=(product,))
 

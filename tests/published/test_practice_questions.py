@@ -99,10 +99,16 @@ def _candidates() -> tuple[Candidate, Candidate]:
 
 def _breakeven_months(as_of: dt.date, utilisation: float) -> float:
     bare = (
-        ("load_power_fraction", 1.0), ("idle_power_fraction", 1.0), ("colocation_usd_per_kw_month", 0.0),
-        ("installation_fraction", 0.0), ("spares_fraction", 0.0), ("support_fraction_per_year", 0.0),
-        ("staff_fte_per_gpu", 0.0), ("resale_fraction", 0.0), ("dgx-h100", 475_000.0),
-    )  # fmt: skip
+        ("load_power_fraction", 1.0),
+        ("idle_power_fraction", 1.0),
+        ("colocation_usd_per_kw_month", 0.0),
+        ("installation_fraction", 0.0),
+        ("spares_fraction", 0.0),
+        ("support_fraction_per_year", 0.0),
+        ("staff_fte_per_gpu", 0.0),
+        ("resale_fraction", 0.0),
+        ("dgx-h100", 475_000.0),
+    )
     economics = Economics(
         horizon_months=60,
         utilisation=utilisation,
@@ -130,9 +136,12 @@ def test_a_longer_horizon_favours_owning() -> None:
     shares = []
     for months in (12.0, 36.0, 60.0):
         economics = Economics(
-            horizon_months=months, utilisation=0.8, power_price_usd_per_kwh=0.10, pue=1.3,
+            horizon_months=months,
+            utilisation=0.8,
+            power_price_usd_per_kwh=0.10,
+            pue=1.3,
             overrides=(("resale_fraction", 0.0), ("dgx-h100", 475_000.0)),
-        )  # fmt: skip
+        )
         owned, rented = Ledger(_candidates(), economics, PriceBook.open()).costs()
         assert owned.horizon_usd is not None
         assert rented.horizon_usd is not None

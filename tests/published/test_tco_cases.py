@@ -41,8 +41,12 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["case"] == "ewyluda build versus rent, 8 B200"
     assert told["ok"] is True
     assert told["outputs"]["rent.monthly_usd"] == {
-        "computed": pytest.approx(13919.64), "expected": 13919.64, "tolerance": 0.005, "ok": True, "reason": "",
-    }  # fmt: skip
+        "computed": pytest.approx(13919.64),
+        "expected": 13919.64,
+        "tolerance": 0.005,
+        "ok": True,
+        "reason": "",
+    }
     never = told["outputs"]["own.vs.rent.payback_month"]
     assert (never["computed"], never["expected"], never["ok"]) == (None, None, True)
     assert "not back" in never["reason"]

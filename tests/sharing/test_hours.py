@@ -30,9 +30,13 @@ _SERVICE = service_nodes_by_hour(_RATES, replicas=8, spare=0, gpus_per_replica=4
 def service(nodes: int = 4, *, begin: float = 0.0, end: float = 36.0) -> Claim:
     """Return the service of the example."""
     return Claim(
-        name="chat", nodes_by_hour=_SERVICE, kept_nodes=nodes, from_month=begin, until_month=end,
+        name="chat",
+        nodes_by_hour=_SERVICE,
+        kept_nodes=nodes,
+        from_month=begin,
+        until_month=end,
         worked_node_hours=sum(_SERVICE),
-    )  # fmt: skip
+    )
 
 
 def run(
@@ -40,9 +44,13 @@ def run(
 ) -> Claim:
     """Return a run that has its nodes every day."""
     return Claim(
-        name="tune", nodes_by_hour=run_nodes_by_hour(Hours(start=start, hours=hours), nodes), kept_nodes=0,
-        from_month=0.0, until_month=end, worked_node_hours=7.0 * 5 * nodes,
-    )  # fmt: skip
+        name="tune",
+        nodes_by_hour=run_nodes_by_hour(Hours(start=start, hours=hours), nodes),
+        kept_nodes=0,
+        from_month=0.0,
+        until_month=end,
+        worked_node_hours=7.0 * 5 * nodes,
+    )
 
 
 class _Priced:
@@ -88,19 +96,30 @@ def test_at_the_peak_a_run_adds_its_nodes() -> None:
 def test_one_after_the_other_takes_the_larger() -> None:
     """A training run that ends before the service begins shares its nodes: the larger of both suffices."""
     train = Claim(
-        name="train", nodes_by_hour=run_nodes_by_hour(None, 6), kept_nodes=0, from_month=0.0, until_month=3.0,
+        name="train",
+        nodes_by_hour=run_nodes_by_hour(None, 6),
+        kept_nodes=0,
+        from_month=0.0,
+        until_month=3.0,
         worked_node_hours=1.0,
-    )  # fmt: skip
+    )
     assert cluster_nodes((train, service(begin=3.0))) == 6
     assert cluster_nodes((train, service(begin=2.9))) == 10
 
 
 def test_no_service_lends_nothing() -> None:
     """Nodes that are rented by the hour for two runs cost the same shared or not, at any hours."""
-    first, second = run(2), Claim(
-        name="other", nodes_by_hour=run_nodes_by_hour(Hours(start=1, hours=4), 3), kept_nodes=0, from_month=0.0,
-        until_month=36.0, worked_node_hours=84.0,
-    )  # fmt: skip
+    first, second = (
+        run(2),
+        Claim(
+            name="other",
+            nodes_by_hour=run_nodes_by_hour(Hours(start=1, hours=4), 3),
+            kept_nodes=0,
+            from_month=0.0,
+            until_month=36.0,
+            worked_node_hours=84.0,
+        ),
+    )
     assert cluster_nodes((first, second)) == 3
     lent = lent_shares((first, second))
     assert lent == {"tune": 0.0, "other": 0.0}
@@ -127,9 +146,14 @@ def test_an_unknown_cost_stays_unknown() -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(
-    nodes=st.integers(1, 8), start=st.integers(0, 23), hours=st.integers(1, 24), spare=st.integers(0, 3),
-    rates=st.lists(st.floats(0.01, 100), min_size=24, max_size=24), compute=st.floats(0, 1e6), other=st.floats(0, 1e6),
-)  # fmt: skip
+    nodes=st.integers(1, 8),
+    start=st.integers(0, 23),
+    hours=st.integers(1, 24),
+    spare=st.integers(0, 3),
+    rates=st.lists(st.floats(0.01, 100), min_size=24, max_size=24),
+    compute=st.floats(0, 1e6),
+    other=st.floats(0, 1e6),
+)
 def test_sharing_costs_no_more_than_apart(  # noqa: PLR0917 - drawn
     nodes: int, start: int, hours: int, spare: int, rates: list[float], compute: float, other: float
 ) -> None:

@@ -26,10 +26,14 @@ CASES = list(
 def _asked(case: dict[str, str]) -> tuple[TrainingJob, NodeType]:
     catalogue = load()
     job = TrainingJob(
-        model=lookup.model(catalogue, case["model"]), tokens=1e12, sequence_length=int(case["sequence_length"]),
-        global_batch_sequences=int(case["global_batch"]), precision=case["precision"], finish_within_s=None,
+        model=lookup.model(catalogue, case["model"]),
+        tokens=1e12,
+        sequence_length=int(case["sequence_length"]),
+        global_batch_sequences=int(case["global_batch"]),
+        precision=case["precision"],
+        finish_within_s=None,
         max_nodes=int(case["nodes"]),
-    )  # fmt: skip
+    )
     return job, lookup.node_type_of_system(catalogue, case["system"])
 
 
@@ -66,10 +70,17 @@ def test_the_layout_that_came_closest_is_told_with_every_way_it_is_split(ranks: 
     """A sequence over two ranks is said so; one that is whole is not."""
     catalogue = load()
     job = TrainingJob(
-        model=lookup.model(catalogue, "gpt3-175b"), tokens=1e12, sequence_length=2048, global_batch_sequences=8,
-        precision="bf16", finish_within_s=None, max_nodes=ranks, tensor_parallel=8, pipeline_parallel=1,
+        model=lookup.model(catalogue, "gpt3-175b"),
+        tokens=1e12,
+        sequence_length=2048,
+        global_batch_sequences=8,
+        precision="bf16",
+        finish_within_s=None,
+        max_nodes=ranks,
+        tensor_parallel=8,
+        pipeline_parallel=1,
         context_parallel=ranks,
-    )  # fmt: skip
+    )
     with pytest.raises(RuleError, match="MEM001") as caught:
         search(
             job=job,

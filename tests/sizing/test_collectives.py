@@ -20,9 +20,7 @@ def test_one_rank_exchanges_nothing() -> None:
     assert collectives.ring_all_reduce(**one) == 0
 
 
-@given(
-    size=st.floats(1, 1e12), ranks=st.integers(1, 10_000), slow=st.floats(1e6, 1e11), gain=st.floats(1, 100)
-)  # fmt: skip
+@given(size=st.floats(1, 1e12), ranks=st.integers(1, 10_000), slow=st.floats(1e6, 1e11), gain=st.floats(1, 100))
 def test_more_bandwidth_is_never_slower(*, size: float, ranks: int, slow: float, gain: float) -> None:
     """A ring over faster links never takes longer."""
     arguments = {"size_bytes": size, "ranks": float(ranks), "latency_s": 1e-5}
@@ -33,8 +31,13 @@ def test_more_bandwidth_is_never_slower(*, size: float, ranks: int, slow: float,
 def test_one_stage_transfers_nothing_and_chunks_multiply_transfers() -> None:
     """Interleaving sends v times as much (Narayanan 2021, section 2.2)."""
     arguments = {
-        "rows": 2048.0, "hidden": 12288.0, "tp": 8.0, "micro_batches": 64.0, "bytes_per_s": 25e9, "latency_s": 0.0,
-    }  # fmt: skip
+        "rows": 2048.0,
+        "hidden": 12288.0,
+        "tp": 8.0,
+        "micro_batches": 64.0,
+        "bytes_per_s": 25e9,
+        "latency_s": 0.0,
+    }
     assert pipeline.transfer_s(pp=1.0, vpp=1.0, **arguments) == 0
     single = float(pipeline.transfer_s(pp=8.0, vpp=1.0, **arguments))
     assert single == pytest.approx(2 * 64 * 2 * 2048 * 12288 / 8 / 25e9)

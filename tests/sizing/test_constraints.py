@@ -51,8 +51,9 @@ def test_every_point_holds_what_is_held(job: TrainingJob, h100: NodeType, held: 
 
 def test_expert_parallel_can_be_held(job: TrainingJob, h100: NodeType) -> None:
     """Of eight experts over four ranks every layout has two on each."""
-    model = replace(job.model, layers=8, hidden=2048, heads=16, kv_heads=16, ffn_hidden=8192, experts=8,
-                    experts_per_token=2)  # fmt: skip
+    model = replace(
+        job.model, layers=8, hidden=2048, heads=16, kv_heads=16, ffn_hidden=8192, experts=8, experts_per_token=2
+    )
     points = front(limited(job, model=model, expert_parallel=4), h100).points
     assert {point.layout.ep for point in points} == {4}
 

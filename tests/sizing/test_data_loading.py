@@ -37,18 +37,30 @@ NUMBERS = load_calibration().reliability()
 def layout(**sizes: float) -> Layouts:
     """Return TP 4 × PP 8 × DP 6 with 256 micro-batches of one sequence, with sizes replaced."""
     usual = {
-        "tp": 4, "sp": 1, "pp": 8, "vpp": 1, "dp": 6, "cp": 1, "zero_stage": 1, "micro_batch": 1, "micro_batches": 256,
+        "tp": 4,
+        "sp": 1,
+        "pp": 8,
+        "vpp": 1,
+        "dp": 6,
+        "cp": 1,
+        "zero_stage": 1,
+        "micro_batch": 1,
+        "micro_batches": 256,
         "recompute": 1,
-    }  # fmt: skip
+    }
     return Layouts(**{name: float(value) for name, value in (usual | sizes).items()})
 
 
 def step(total_s: float, *, pause_s: float = 0.0) -> StepTime:
     """Return a step of so many seconds, of which so many are the optimizer's."""
     return StepTime(
-        compute_s=total_s - pause_s, tensor_parallel_s=0, pipeline_bubble_s=0, pipeline_transfer_s=0,
-        data_parallel_s=0, optimizer_s=pause_s,
-    )  # fmt: skip
+        compute_s=total_s - pause_s,
+        tensor_parallel_s=0,
+        pipeline_bubble_s=0,
+        pipeline_transfer_s=0,
+        data_parallel_s=0,
+        optimizer_s=pause_s,
+    )
 
 
 def loaded(job: TrainingJob, **choices: object) -> TrainingJob:
@@ -284,9 +296,14 @@ def timed_of(job: TrainingJob, node: NodeType) -> Timed:
     space = layouts.enumerate_space(job, node, max_nodes=48)
     assert space is not None
     return time_all(
-        job, node, shape_of_job(job), device_of(node, precision=job.precision), space,
-        stacks=stacks_of(calibration, node, job), reliability=NUMBERS,
-    )  # fmt: skip
+        job,
+        node,
+        shape_of_job(job),
+        device_of(node, precision=job.precision),
+        space,
+        stacks=stacks_of(calibration, node, job),
+        reliability=NUMBERS,
+    )
 
 
 def test_the_days_that_the_search_compares_are_those_of_its_points(job: TrainingJob, h100: NodeType) -> None:
@@ -370,14 +387,21 @@ def test_more_of_anything_never_makes_training_wait_longer(
 ) -> None:
     """More processes, depth, speed of a process, of a node or of storage: never a longer wait."""
     usual = {
-        "bytes_per_token": 1e4, "workers": workers, "prefetch_batches": prefetch, "worker_bytes_per_s": rate,
-        "node_read_bytes_per_s": 1e9, "shared_read_bytes_per_s": 1e10,
-    }  # fmt: skip
+        "bytes_per_token": 1e4,
+        "workers": workers,
+        "prefetch_batches": prefetch,
+        "worker_bytes_per_s": rate,
+        "node_read_bytes_per_s": 1e9,
+        "shared_read_bytes_per_s": 1e10,
+    }
     base = waits(loaded(job, **usual), h100, tp=tp)
     more = {
-        "workers": workers + 1, "prefetch_batches": prefetch + 1, "worker_bytes_per_s": rate * factor,
-        "node_read_bytes_per_s": 1e9 * factor, "shared_read_bytes_per_s": 1e10 * factor,
-    }  # fmt: skip
+        "workers": workers + 1,
+        "prefetch_batches": prefetch + 1,
+        "worker_bytes_per_s": rate * factor,
+        "node_read_bytes_per_s": 1e9 * factor,
+        "shared_read_bytes_per_s": 1e10 * factor,
+    }
     for name, value in more.items():
         assert waits(loaded(job, **(usual | {name: value})), h100, tp=tp) <= base + 1e-9, name
     assert waits(loaded(job, **(usual | {"bytes_per_token": 1e4 * factor})), h100, tp=tp) >= base - 1e-9

@@ -22,9 +22,17 @@ from clusterwright.sizing.training.search import search
 def layout(*, tp: int = 4, pp: int = 12, dp: int = 8, vpp: int = 1, micro_batch: int = 2, cp: int = 1) -> Layouts:
     """Return a layout of GPT-3's shape."""
     return Layouts(
-        tp=float(tp), sp=1.0, pp=float(pp), vpp=float(vpp), dp=np.array([float(dp)]), cp=float(cp), zero_stage=1.0,
-        micro_batch=float(micro_batch), micro_batches=96.0, recompute=0.0,
-    )  # fmt: skip
+        tp=float(tp),
+        sp=1.0,
+        pp=float(pp),
+        vpp=float(vpp),
+        dp=np.array([float(dp)]),
+        cp=float(cp),
+        zero_stage=1.0,
+        micro_batch=float(micro_batch),
+        micro_batches=96.0,
+        recompute=0.0,
+    )
 
 
 def smaller_data_parallel(found: Layouts, *, global_batch_sequences: int, gpus_per_node: int) -> int | None:
@@ -64,9 +72,14 @@ def test_the_search_ranks_by_the_days_that_are_printed(gpt3: Model, h100: NodeTy
     model = replace(gpt3, layers=12, hidden=4096, heads=32, kv_heads=32, ffn_hidden=16384)
     node = replace(h100, hbm_bytes_per_gpu=h100.hbm_bytes_per_gpu * size)
     job = TrainingJob(
-        model=model, tokens=1e12, sequence_length=2048, global_batch_sequences=24, precision="bf16",
-        finish_within_s=None, max_nodes=6,
-    )  # fmt: skip
+        model=model,
+        tokens=1e12,
+        sequence_length=2048,
+        global_batch_sequences=24,
+        precision="bf16",
+        finish_within_s=None,
+        max_nodes=6,
+    )
     calibration, reliability = load_calibration(), elastic_reliability()
     shape, device = shape_of(model, sequence_length=2048), device_of(node, precision="bf16")
     found = layouts.enumerate_layouts(job, node, max_nodes=6)
@@ -113,8 +126,9 @@ def brute(found: Layouts, *, batch: int, gpus_per_node: int) -> int:
 
 def test_columns_agree_with_trying_every_size(job: TrainingJob, h100: NodeType) -> None:
     """All layouts of a job with experts at once, and each alone by division."""
-    model = replace(job.model, layers=8, hidden=2048, heads=16, kv_heads=16, ffn_hidden=8192, experts=8,
-                    experts_per_token=2)  # fmt: skip
+    model = replace(
+        job.model, layers=8, hidden=2048, heads=16, kv_heads=16, ffn_hidden=8192, experts=8, experts_per_token=2
+    )
     found = layouts.enumerate_layouts(replace(job, model=model, global_batch_sequences=48), h100, max_nodes=12)
     assert found is not None
     together = elastic.smaller_data_parallel(found, global_batch_sequences=48, gpus_per_node=8)
@@ -127,9 +141,18 @@ def test_a_job_that_would_not_fit_stops(gpt3: Model, h100: NodeType) -> None:
     reliability = replace(load_calibration().reliability(), elastic=True)
     calibration = load_calibration()
     job = TrainingJob(
-        model=gpt3, tokens=1e9, sequence_length=2048, global_batch_sequences=512, precision="bf16",
-        finish_within_s=None, max_nodes=64, tensor_parallel=1, pipeline_parallel=1, micro_batch=1, recompute="full",
-    )  # fmt: skip
+        model=gpt3,
+        tokens=1e9,
+        sequence_length=2048,
+        global_batch_sequences=512,
+        precision="bf16",
+        finish_within_s=None,
+        max_nodes=64,
+        tensor_parallel=1,
+        pipeline_parallel=1,
+        micro_batch=1,
+        recompute="full",
+    )
     front = search(job=job, node=h100, calibration=calibration, reliability=reliability)
     points = {point.nodes: point for point in front.points}
     assert points[64].goodput.elastic_nodes == 32
@@ -138,9 +161,12 @@ def test_a_job_that_would_not_fit_stops(gpt3: Model, h100: NodeType) -> None:
 
 @settings(deadline=None)  # a busy machine is no finding
 @given(
-    tp=st.sampled_from([1, 2, 4, 8]), pp=st.integers(1, 12), dp=st.integers(1, 64), batch=st.integers(1, 4096),
+    tp=st.sampled_from([1, 2, 4, 8]),
+    pp=st.integers(1, 12),
+    dp=st.integers(1, 64),
+    batch=st.integers(1, 4096),
     micro_batch=st.integers(1, 8),
-)  # fmt: skip
+)
 def test_what_is_left_is_a_valid_job(tp: int, pp: int, dp: int, batch: int, micro_batch: int) -> None:
     """The smaller job has fewer replicas, whole nodes and whole micro-batches."""
     gpus = 8

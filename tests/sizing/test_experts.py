@@ -24,9 +24,18 @@ from clusterwright.workload import transformer
 CALIBRATION = load_calibration()
 TUNING = CALIBRATION.of(generation="hopper", stack="megatron").tuning
 LAYOUT = Layouts(
-    tp=1.0, sp=0.0, pp=1.0, vpp=1.0, dp=64.0, cp=1.0, zero_stage=1.0, micro_batch=1.0, micro_batches=4.0, recompute=1.0,
+    tp=1.0,
+    sp=0.0,
+    pp=1.0,
+    vpp=1.0,
+    dp=64.0,
+    cp=1.0,
+    zero_stage=1.0,
+    micro_batch=1.0,
+    micro_batches=4.0,
+    recompute=1.0,
     ep=8.0,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +99,13 @@ def test_all_to_all_takes_what_its_bytes_take(deepseek: Model, h100: NodeType) -
     shape = shape_of(deepseek, sequence_length=4096)
     device = device_of(h100, precision="bf16")
     plain = replace(
-        TUNING, expert_overlap=0.0, network_fraction=1.0, scale_up_fraction=1.0, network_latency_s=0.0,
+        TUNING,
+        expert_overlap=0.0,
+        network_fraction=1.0,
+        scale_up_fraction=1.0,
+        network_latency_s=0.0,
         scale_up_latency_s=0.0,
-    )  # fmt: skip
+    )
     time = float(experts.exchange_s(shape, device, plain, layouts=replace(LAYOUT, ep=64.0), rows=4096.0))
     size = 2 * 7168 * 8 * 4096
     expected = 4 * (size * 7 / 8 / 50e9 + size * 7 / 64 / 450e9)
@@ -147,9 +160,14 @@ def test_every_layout_of_experts_is_legal(mixtral: Model, h100: NodeType) -> Non
 
 def _job(model: Model) -> TrainingJob:
     return TrainingJob(
-        model=model, tokens=1e12, sequence_length=4096, global_batch_sequences=256, precision="bf16",
-        finish_within_s=None, max_nodes=8,
-    )  # fmt: skip
+        model=model,
+        tokens=1e12,
+        sequence_length=4096,
+        global_batch_sequences=256,
+        precision="bf16",
+        finish_within_s=None,
+        max_nodes=8,
+    )
 
 
 def test_mixtral_is_laid_out_with_expert_parallelism(mixtral: Model, h100: NodeType) -> None:
@@ -197,24 +215,48 @@ def test_predictions_are_finite_and_positive(*, data: st.DataObject, h100: NodeT
     experts_count = draw(st.sampled_from([0, 1, 8, 256]))
     layers = draw(st.integers(1, 200))
     model = Model(
-        id="any", name="any", parameters=None, active_parameters=None, published_parameters=None, layers=layers,
-        hidden=draw(st.integers(1, 65536)), heads=heads, kv_heads=groups, head_dim=draw(st.integers(1, 512)),
-        ffn_hidden=draw(st.integers(1, 262144)), gated=draw(st.booleans()), vocab=draw(st.integers(1, 1_000_000)),
-        tied_embeddings=draw(st.booleans()), max_context=None, attention_kind="gqa",
+        id="any",
+        name="any",
+        parameters=None,
+        active_parameters=None,
+        published_parameters=None,
+        layers=layers,
+        hidden=draw(st.integers(1, 65536)),
+        heads=heads,
+        kv_heads=groups,
+        head_dim=draw(st.integers(1, 512)),
+        ffn_hidden=draw(st.integers(1, 262144)),
+        gated=draw(st.booleans()),
+        vocab=draw(st.integers(1, 1_000_000)),
+        tied_embeddings=draw(st.booleans()),
+        max_context=None,
+        attention_kind="gqa",
         sliding_window=draw(st.none() | st.integers(1, 10**6)),
-    )  # fmt: skip
+    )
     if experts_count:
         model = replace(
-            model, experts=experts_count, experts_per_token=draw(st.integers(1, min(8, experts_count))),
-            shared_experts=draw(st.integers(0, 4)), moe_ffn_hidden=draw(st.integers(1, 32768)),
+            model,
+            experts=experts_count,
+            experts_per_token=draw(st.integers(1, min(8, experts_count))),
+            shared_experts=draw(st.integers(0, 4)),
+            moe_ffn_hidden=draw(st.integers(1, 32768)),
             dense_layers=draw(st.integers(0, layers - 1)),
-        )  # fmt: skip
+        )
     size = st.sampled_from([1.0, 2.0, 8.0, 64.0])
     layout = Layouts(
-        tp=draw(size), sp=draw(st.sampled_from([0.0, 1.0])), pp=draw(st.sampled_from([1.0, float(layers)])), vpp=1.0,
-        dp=draw(size), cp=draw(size), zero_stage=draw(st.sampled_from([0.0, 1.0, 2.0, 3.0])), micro_batch=draw(size),
-        micro_batches=draw(size), recompute=draw(st.sampled_from([0.0, 1.0, 2.0])), ep=draw(size), etp=draw(size),
-    )  # fmt: skip
+        tp=draw(size),
+        sp=draw(st.sampled_from([0.0, 1.0])),
+        pp=draw(st.sampled_from([1.0, float(layers)])),
+        vpp=1.0,
+        dp=draw(size),
+        cp=draw(size),
+        zero_stage=draw(st.sampled_from([0.0, 1.0, 2.0, 3.0])),
+        micro_batch=draw(size),
+        micro_batches=draw(size),
+        recompute=draw(st.sampled_from([0.0, 1.0, 2.0])),
+        ep=draw(size),
+        etp=draw(size),
+    )
     shape = shape_of(model, sequence_length=draw(st.integers(1, 1_000_000)))
     assert 0 < _step_s(shape, h100, layout) < np.inf
     layer = layer_memory.layer_bytes(shape, layout)

@@ -14,13 +14,25 @@ from clusterwright.sizing.training.practice import GRADIENT_BYTES
 from clusterwright.sizing.training.timing import fewest_layers
 
 GPT3 = Shape(
-    layers=96.0, hidden=12288.0, query=12288.0, key_value=12288.0, ffn=49152.0, mlp_matrices=2.0, heads=96.0,
-    vocab=51200.0, sequence=2048.0, layer_parameters=12.0 * 12288**2, table_parameters=12288.0 * 51200,
-    head_parameters=12288.0 * 51200, untied=0.0, value_out=12288.0, attended=1024.0,
-)  # fmt: skip
+    layers=96.0,
+    hidden=12288.0,
+    query=12288.0,
+    key_value=12288.0,
+    ffn=49152.0,
+    mlp_matrices=2.0,
+    heads=96.0,
+    vocab=51200.0,
+    sequence=2048.0,
+    layer_parameters=12.0 * 12288**2,
+    table_parameters=12288.0 * 51200,
+    head_parameters=12288.0 * 51200,
+    untied=0.0,
+    value_out=12288.0,
+    attended=1024.0,
+)
 LAYOUT = Layouts(
     tp=8.0, sp=1.0, pp=8.0, vpp=3.0, dp=1.0, cp=1.0, zero_stage=1.0, micro_batch=1.0, micro_batches=64.0, recompute=1.0
-)  # fmt: skip
+)
 
 
 def kept(recompute: int, *, tp: float = 8.0, sp: float = 1.0) -> float:

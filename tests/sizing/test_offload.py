@@ -30,9 +30,14 @@ CATALOGUE = load()
 CALIBRATION = load_calibration()
 #: A DGX-2: 16 V100 of 32 GB on PCIe 3.0, 1.5 TB of memory, 30 TB of drives; one of its GPUs alone; a larger host.
 DGX_2 = Host(
-    memory_bytes=1.5e12, nvme_bytes=30e12, link_bytes_per_s_per_gpu_one_way=15.75e9, link_fraction=0.79,
-    nvme_read_bytes_per_s=25e9, nvme_write_bytes_per_s=12e9, update_bytes_per_s=117e9,
-)  # fmt: skip
+    memory_bytes=1.5e12,
+    nvme_bytes=30e12,
+    link_bytes_per_s_per_gpu_one_way=15.75e9,
+    link_fraction=0.79,
+    nvme_read_bytes_per_s=25e9,
+    nvme_write_bytes_per_s=12e9,
+    update_bytes_per_s=117e9,
+)
 HOST = replace(DGX_2, memory_bytes=2e12, link_bytes_per_s_per_gpu_one_way=63e9)
 WAYS = ("optimizer", "parameters", "activations")
 
@@ -40,25 +45,41 @@ WAYS = ("optimizer", "parameters", "activations")
 def machine(gpus: int, host: Host = DGX_2) -> NodeType:
     """Return a node of V100s with 32 GB each."""
     return NodeType(
-        id="dgx-2", accelerator=CATALOGUE.accelerators["v100-sxm-32gb"], gpus=gpus, hbm_bytes_per_gpu=32 * 2.0**30,
-        network_kind="infiniband", network_bytes_per_s_per_gpu_one_way=12.5e9, host=host,
-    )  # fmt: skip
+        id="dgx-2",
+        accelerator=CATALOGUE.accelerators["v100-sxm-32gb"],
+        gpus=gpus,
+        hbm_bytes_per_gpu=32 * 2.0**30,
+        network_kind="infiniband",
+        network_bytes_per_s_per_gpu_one_way=12.5e9,
+        host=host,
+    )
 
 
 def gpt2(layers: int, hidden: int) -> Model:
     """Return a GPT-2 like model as ZeRO-Offload's table 3 has them: heads of 128, 1,024 positions."""
     return replace(
-        CATALOGUE.models["gpt2-xl"], id="wide", layers=layers, hidden=hidden, heads=hidden // 128,
-        kv_heads=hidden // 128, head_dim=128, ffn_hidden=4 * hidden,
-    )  # fmt: skip
+        CATALOGUE.models["gpt2-xl"],
+        id="wide",
+        layers=layers,
+        hidden=hidden,
+        heads=hidden // 128,
+        kv_heads=hidden // 128,
+        head_dim=128,
+        ffn_hidden=4 * hidden,
+    )
 
 
 def training(model: Model, **choices: object) -> TrainingJob:
     """Return a short run of a model in fp16 on one node."""
     plain = TrainingJob(
-        model=model, tokens=1e9, sequence_length=1024, global_batch_sequences=512, precision="fp16",
-        finish_within_s=None, max_nodes=1,
-    )  # fmt: skip
+        model=model,
+        tokens=1e9,
+        sequence_length=1024,
+        global_batch_sequences=512,
+        precision="fp16",
+        finish_within_s=None,
+        max_nodes=1,
+    )
     return replace(plain, **choices)  # type: ignore[arg-type]
 
 
@@ -108,9 +129,14 @@ def test_zero_infinity_keeps_on_drives_what_memory_cannot_hold() -> None:
 LINKS = Links(host=10e9, update=15e9)
 DRIVES = replace(LINKS, read=3e9, write=1.5e9)
 OWNED = Owned(
-    parameters=1e9, state_bytes=12.0, traffic_bytes=30.0, activation_bytes=2e9, in_flight=3.0, micro_batches=4.0,
+    parameters=1e9,
+    state_bytes=12.0,
+    traffic_bytes=30.0,
+    activation_bytes=2e9,
+    in_flight=3.0,
+    micro_batches=4.0,
     streamed=1.0,
-)  # fmt: skip
+)
 
 
 def test_times_by_hand() -> None:
@@ -209,9 +235,10 @@ def test_a_fast_host_never_makes_a_run_slower(ways: tuple[str, ...]) -> None:
     assert host.update_bytes_per_s is not None
     assert host.link_bytes_per_s_per_gpu_one_way is not None
     quick = replace(
-        host, update_bytes_per_s=100 * host.update_bytes_per_s,
+        host,
+        update_bytes_per_s=100 * host.update_bytes_per_s,
         link_bytes_per_s_per_gpu_one_way=100 * host.link_bytes_per_s_per_gpu_one_way,
-    )  # fmt: skip
+    )
     slow_point, quick_point = (_front(ways, entry).points[-1] for entry in (node, replace(node, host=quick)))
     assert quick_point.calendar_days <= slow_point.calendar_days
     assert slow_point.offload is not None
@@ -310,9 +337,17 @@ def test_memory_of_the_measured_a800_machine(
     model = CATALOGUE.models["llama-2-7b"]
     shape = shape_of(model, sequence_length=4096)
     layout = Layouts(
-        tp=1.0, sp=0.0, pp=1.0, vpp=1.0, dp=8.0, cp=1.0, zero_stage=float(zero), micro_batch=float(micro_batch),
-        micro_batches=8.0 / micro_batch, recompute=float(FULL),
-    )  # fmt: skip
+        tp=1.0,
+        sp=0.0,
+        pp=1.0,
+        vpp=1.0,
+        dp=8.0,
+        cp=1.0,
+        zero_stage=float(zero),
+        micro_batch=float(micro_batch),
+        micro_batches=8.0 / micro_batch,
+        recompute=float(FULL),
+    )
     job = training(model, sequence_length=4096, offload=_offload(ways) if ways else None)
     upkeep = upkeep_of(job, shape, node_type_of_instance(CATALOGUE, "p4de.24xlarge"))
     needed = memory.per_gpu(shape, layout, layer=layer_memory.layer_bytes(shape, layout), practice=upkeep.practice).row(

@@ -30,7 +30,7 @@ CALIBRATION = load_calibration()
 LLAMA = shape_of(CATALOGUE.models["llama-3-8b"], sequence_length=8192)
 LAYOUT = Layouts(
     tp=1.0, sp=0.0, pp=1.0, vpp=1.0, dp=64.0, cp=1.0, zero_stage=1.0, micro_batch=1.0, micro_batches=8.0, recompute=1.0
-)  # fmt: skip
+)
 
 
 def sums(name: str, shape: Shape = LLAMA) -> float:
@@ -96,14 +96,26 @@ def test_newton_schulz_is_symmetric_and_bounded(rows: int, columns: int) -> None
 
 def _orthogonalised(shape: Shape, layout: Layouts, *, shards: float, expert_shards: float = 1.0) -> float:
     device = Device(
-        peak_flop_per_s=1e15, peak_bf16_flop_per_s=1e15, eight_bit=0.0, hbm_bytes=80e9, hbm_bytes_per_s=3e12,
-        scale_up_bytes_per_s=450e9, scale_up_gpus=8.0, network_bytes_per_s=50e9,
-    )  # fmt: skip
+        peak_flop_per_s=1e15,
+        peak_bf16_flop_per_s=1e15,
+        eight_bit=0.0,
+        hbm_bytes=80e9,
+        hbm_bytes_per_s=3e12,
+        scale_up_bytes_per_s=450e9,
+        scale_up_gpus=8.0,
+        network_bytes_per_s=50e9,
+    )
     tuning: Tuning = replace(CALIBRATION.of(generation="none", stack="none").tuning, gemm_efficiency=1.0)
     found = optimizers.orthogonalisation_s(
-        OPTIMIZERS["muon"], shape, device, tuning, layout,
-        stage_layers=shape.layers, shards=shards, expert_shards=expert_shards,
-    )  # fmt: skip
+        OPTIMIZERS["muon"],
+        shape,
+        device,
+        tuning,
+        layout,
+        stage_layers=shape.layers,
+        shards=shards,
+        expert_shards=expert_shards,
+    )
     return float(found)
 
 
@@ -134,9 +146,12 @@ def test_an_optimizer_without_iterations_orthogonalises_nothing(h100: NodeType) 
     """Adam has no such time at all."""
     device = device_of(h100, precision="bf16")
     tuning = CALIBRATION.of(generation="hopper", stack="megatron").tuning
-    assert optimizers.orthogonalisation_s(
-        ADAM, LLAMA, device, tuning, LAYOUT, stage_layers=32.0, shards=1.0, expert_shards=1.0
-    ) == 0  # fmt: skip
+    assert (
+        optimizers.orthogonalisation_s(
+            ADAM, LLAMA, device, tuning, LAYOUT, stage_layers=32.0, shards=1.0, expert_shards=1.0
+        )
+        == 0
+    )
 
 
 def test_distributed_muon_sends_at_most_what_the_paper_says(h100: NodeType) -> None:
@@ -144,16 +159,22 @@ def test_distributed_muon_sends_at_most_what_the_paper_says(h100: NodeType) -> N
     device = device_of(h100, precision="bf16")
     tuning = replace(
         CALIBRATION.of(generation="hopper", stack="megatron").tuning,
-        data_overlap=0.0, network_latency_s=0.0, scale_up_latency_s=0.0,
-    )  # fmt: skip
+        data_overlap=0.0,
+        network_latency_s=0.0,
+        scale_up_latency_s=0.0,
+    )
 
     def seconds(*, zero: float, gathered: bool) -> float:
         return float(
             step.data_parallel_s(
-                device, tuning, replace(LAYOUT, zero_stage=zero), parameters=8e9, micro_batch_s=1.0,
+                device,
+                tuning,
+                replace(LAYOUT, zero_stage=zero),
+                parameters=8e9,
+                micro_batch_s=1.0,
                 moments_gathered=gathered,
             )
-        )  # fmt: skip
+        )
 
     assert seconds(zero=1.0, gathered=True) / seconds(zero=1.0, gathered=False) == pytest.approx(8 / 6)
     assert seconds(zero=0.0, gathered=True) == seconds(zero=0.0, gathered=False)

@@ -14,7 +14,7 @@ from clusterwright.sizing.training import step as pipeline
 
 LAYOUT = Layouts(
     tp=1.0, sp=0.0, pp=4.0, vpp=1.0, dp=1.0, cp=1.0, zero_stage=1.0, micro_batch=1.0, micro_batches=8.0, recompute=1.0
-)  # fmt: skip
+)
 Task = tuple[str, int]
 
 

@@ -70,9 +70,13 @@ def test_second_quantisation_of_gpt3(h100: NodeType, job: TrainingJob) -> None:
 def test_block_scales_cost_little_and_never_nothing(h100: NodeType, job: TrainingJob, model: str) -> None:
     """The best layout is slower with block scales than with tensor scales, by less than a tenth, and beats bf16."""
     fixed = replace(
-        job, model=CATALOGUE.models[model], sequence_length=4096, global_batch_sequences=1024, max_nodes=64,
+        job,
+        model=CATALOGUE.models[model],
+        sequence_length=4096,
+        global_batch_sequences=1024,
+        max_nodes=64,
         tensor_parallel=1 if model == "llama-3-8b" else 4,
-    )  # fmt: skip
+    )
     days = {
         precision: search(job=replace(fixed, precision=precision), node=h100, calibration=CALIBRATION).points[-1]
         for precision in ("bf16", "fp8", "fp8-block")

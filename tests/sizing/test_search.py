@@ -30,9 +30,16 @@ PUBLISHED = Path(__file__).parents[1] / "published" / "training_runs.csv"
 def small(model: Model) -> Model:
     """Return a model with few layers, so that every layout can be evaluated one by one."""
     return replace(
-        model, id="small", layers=6, hidden=2048, heads=16, kv_heads=4, ffn_hidden=5632, gated=True,
+        model,
+        id="small",
+        layers=6,
+        hidden=2048,
+        heads=16,
+        kv_heads=4,
+        ffn_hidden=5632,
+        gated=True,
         tied_embeddings=False,
-    )  # fmt: skip
+    )
 
 
 ASKED = {
@@ -206,16 +213,28 @@ def test_a_higher_confidence_moves_only_the_upper_end(job: TrainingJob, h100: No
 
 def _published(row: dict[str, str], gpt3: Model) -> tuple[TrainingJob, float]:
     model = replace(
-        gpt3, layers=int(row["layers"]), hidden=int(row["hidden"]), heads=int(row["heads"]),
-        kv_heads=int(row["kv_heads"]), head_dim=int(row["head_dim"]), ffn_hidden=int(row["ffn_hidden"]),
+        gpt3,
+        layers=int(row["layers"]),
+        hidden=int(row["hidden"]),
+        heads=int(row["heads"]),
+        kv_heads=int(row["kv_heads"]),
+        head_dim=int(row["head_dim"]),
+        ffn_hidden=int(row["ffn_hidden"]),
         vocab=int(row["vocab"]),
-    )  # fmt: skip
+    )
     job = TrainingJob(
-        model=model, tokens=300e9, sequence_length=int(row["seq_len"]), global_batch_sequences=int(row["global_batch"]),
-        precision=row["precision"], finish_within_s=None, max_nodes=int(row["n_gpus"]) // 8,
-        tensor_parallel=int(row["tp"]), pipeline_parallel=int(row["pp"]), micro_batch=int(row["micro_batch"] or 1),
+        model=model,
+        tokens=300e9,
+        sequence_length=int(row["seq_len"]),
+        global_batch_sequences=int(row["global_batch"]),
+        precision=row["precision"],
+        finish_within_s=None,
+        max_nodes=int(row["n_gpus"]) // 8,
+        tensor_parallel=int(row["tp"]),
+        pipeline_parallel=int(row["pp"]),
+        micro_batch=int(row["micro_batch"] or 1),
         recompute="full" if row["recompute"] == "full" else "selective",
-    )  # fmt: skip
+    )
     return job, 300e9 / (float(row["tokens_per_s_per_gpu"]) * int(row["n_gpus"])) / 86400
 
 
@@ -317,9 +336,18 @@ def test_gpt3_cannot_be_trained_on_40_a100(job: TrainingJob, a100: NodeType) -> 
 def test_llama_70b_does_not_fit_eight_h100(job: TrainingJob, h100: NodeType) -> None:
     """States of 70B take 159 GB per GPU over eight, whatever is recomputed."""
     model = replace(
-        job.model, name="Llama 3 70B", layers=80, hidden=8192, heads=64, kv_heads=8, ffn_hidden=28672, gated=True,
-        vocab=128256, tied_embeddings=False, learned_positions=0,
-    )  # fmt: skip
+        job.model,
+        name="Llama 3 70B",
+        layers=80,
+        hidden=8192,
+        heads=64,
+        kv_heads=8,
+        ffn_hidden=28672,
+        gated=True,
+        vocab=128256,
+        tied_embeddings=False,
+        learned_positions=0,
+    )
     with pytest.raises(RuleError, match="MEM001"):
         search(job=replace(job, model=model, max_nodes=1), node=h100, calibration=CALIBRATION)
 
@@ -347,9 +375,16 @@ def test_what_cannot_be_sized_is_refused_in_words(job: TrainingJob, a100: NodeTy
 def test_long_sequences_are_split_over_accelerators(job: TrainingJob, h100: NodeType) -> None:
     """A sequence of 131,072 tokens fits only when context parallelism splits it."""
     model = replace(
-        job.model, layers=32, hidden=4096, heads=32, kv_heads=8, ffn_hidden=14336, gated=True, tied_embeddings=False,
+        job.model,
+        layers=32,
+        hidden=4096,
+        heads=32,
+        kv_heads=8,
+        ffn_hidden=14336,
+        gated=True,
+        tied_embeddings=False,
         vocab=128256,
-    )  # fmt: skip
+    )
     long = replace(job, model=model, sequence_length=131072, global_batch_sequences=32, max_nodes=8)
     front = search(job=long, node=h100, calibration=CALIBRATION)
     assert any(point.layout.cp > 1 for point in front.points)
@@ -367,8 +402,13 @@ def test_very_long_sequences_are_split_further(job: TrainingJob, tokens: int, la
 def test_sixteen_million_tokens_fit(h100: NodeType) -> None:
     """Llama 3.1 8B over one sequence of 2^24 tokens fits in more than 16 parts, which need not be asked for."""
     long = TrainingJob(
-        model=load_catalogue().models["llama-3.1-8b"], tokens=1e9, sequence_length=2**24, global_batch_sequences=1,
-        precision="bf16", finish_within_s=None, max_nodes=64,
-    )  # fmt: skip
+        model=load_catalogue().models["llama-3.1-8b"],
+        tokens=1e9,
+        sequence_length=2**24,
+        global_batch_sequences=1,
+        precision="bf16",
+        finish_within_s=None,
+        max_nodes=64,
+    )
     found = search(job=long, node=h100, calibration=CALIBRATION)
     assert min(point.layout.cp for point in found.points) > 16

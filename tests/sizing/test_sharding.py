@@ -26,7 +26,7 @@ CALIBRATION = load_calibration()
 TUNING = CALIBRATION.of(generation="hopper", stack="fsdp").tuning
 LAYOUT = Layouts(
     tp=1.0, sp=0.0, pp=1.0, vpp=1.0, dp=64.0, cp=1.0, zero_stage=3.0, micro_batch=1.0, micro_batches=4.0, recompute=1.0
-)  # fmt: skip
+)
 #: Everything exposed, at nominal bandwidth and without latency.
 PLAIN = replace(
     TUNING, data_overlap=0.0, network_fraction=1.0, scale_up_fraction=1.0, network_latency_s=0.0, scale_up_latency_s=0.0
@@ -102,9 +102,15 @@ def test_experts_are_sharded_in_each_group(h100: NodeType) -> None:
     assert memory.shards(replace(layout, replicas=2.0)) == 32
     mixtral = lookup.model(load(), "mixtral-8x7b")
     job = TrainingJob(
-        model=mixtral, tokens=1e12, sequence_length=4096, global_batch_sequences=256, precision="bf16",
-        finish_within_s=None, max_nodes=16, sharding_group=8,
-    )  # fmt: skip
+        model=mixtral,
+        tokens=1e12,
+        sequence_length=4096,
+        global_batch_sequences=256,
+        precision="bf16",
+        finish_within_s=None,
+        max_nodes=16,
+        sharding_group=8,
+    )
     found = layouts.enumerate_layouts(job, h100, max_nodes=16)
     assert found is not None
     shards = np.asarray(found.tp * found.cp * found.dp / (found.ep * found.etp * found.replicas))
@@ -117,9 +123,16 @@ def test_the_search_takes_groups_where_the_network_is_slow(h100: NodeType) -> No
     """13B on nodes with 5 GB/s per GPU shards within a node; with a fixed group, every layout has it."""
     slow = replace(h100, network_bytes_per_s_per_gpu_one_way=5e9)
     job = TrainingJob(
-        model=lookup.model(load(), "llama-2-13b"), tokens=1e12, sequence_length=4096, global_batch_sequences=512,
-        precision="bf16", finish_within_s=None, max_nodes=8, tensor_parallel=1, pipeline_parallel=1,
-    )  # fmt: skip
+        model=lookup.model(load(), "llama-2-13b"),
+        tokens=1e12,
+        sequence_length=4096,
+        global_batch_sequences=512,
+        precision="bf16",
+        finish_within_s=None,
+        max_nodes=8,
+        tensor_parallel=1,
+        pipeline_parallel=1,
+    )
     front = search(job=job, node=slow, calibration=CALIBRATION)
     assert any(point.layout.sharding_group == 8 and point.layout.zero_stage >= 2 for point in front.points)
     fixed = search(job=replace(job, sharding_group=16), node=slow, calibration=CALIBRATION)

@@ -21,7 +21,7 @@ from clusterwright.workload import transformer
 TUNING = load_calibration().of(generation="hopper", stack="megatron").tuning
 LAYOUT = Layouts(
     tp=8.0, sp=1.0, pp=8.0, vpp=1.0, dp=4.0, cp=1.0, zero_stage=1.0, micro_batch=1.0, micro_batches=64.0, recompute=1.0
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

@@ -72,9 +72,15 @@ def test_traits_of_software() -> None:
 def test_traits_change_the_numbers_of_a_stack() -> None:
     """Plain software reaches a share of the overlap, exposed data none, eager kernels move bytes more often."""
     tuned = replace(
-        TUNING, tensor_overlap=0.5, expert_overlap=0.3, data_overlap=0.8, plain_overlap=0.4, memory_passes=2.0,
-        eager_passes=1.8, compiled_passes=0.8,
-    )  # fmt: skip
+        TUNING,
+        tensor_overlap=0.5,
+        expert_overlap=0.3,
+        data_overlap=0.8,
+        plain_overlap=0.4,
+        memory_passes=2.0,
+        eager_passes=1.8,
+        compiled_passes=0.8,
+    )
     plain = under(tuned, Traits(attention_share=0.5, plain=1.0))
     assert (plain.tensor_overlap, plain.expert_overlap, plain.data_overlap) == pytest.approx((0.2, 0.12, 0.8))
     assert under(tuned, Traits(attention_share=0.5, exposes_data=1.0)).data_overlap == 0.0

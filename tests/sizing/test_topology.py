@@ -21,19 +21,28 @@ GIB = 2.0**30
 #: Shares and latencies before any fit: what the links' own measurements say.
 TUNING = replace(
     load_calibration().of(generation="default", stack=MEGATRON).tuning,
-    scale_up_fraction=0.76, network_fraction=0.8, scale_up_latency_s=3e-6, network_latency_s=1e-5,
-)  # fmt: skip
+    scale_up_fraction=0.76,
+    network_fraction=0.8,
+    scale_up_latency_s=3e-6,
+    network_latency_s=1e-5,
+)
 
 
 def device(accelerator: str = "h100-sxm-80gb", *, network: float = 50e9, **columns: float) -> Device:
     """Return an accelerator of the catalogue with its links and a network of so many bytes/s per accelerator."""
     chip = load().accelerators[accelerator]
     return Device(
-        peak_flop_per_s=1e15, peak_bf16_flop_per_s=1e15, eight_bit=0.0, hbm_bytes=80e9, hbm_bytes_per_s=3e12,
+        peak_flop_per_s=1e15,
+        peak_bf16_flop_per_s=1e15,
+        eight_bit=0.0,
+        hbm_bytes=80e9,
+        hbm_bytes_per_s=3e12,
         scale_up_bytes_per_s=chip.scale_up_bytes_per_s_per_gpu_one_way or math.nan,
-        scale_up_gpus=float(chip.scale_up_domain_gpus or 1), network_bytes_per_s=network,
-        **scale_up_columns(chip), **columns,
-    )  # fmt: skip
+        scale_up_gpus=float(chip.scale_up_domain_gpus or 1),
+        network_bytes_per_s=network,
+        **scale_up_columns(chip),
+        **columns,
+    )
 
 
 def all_reduce_s(links: Device, size: float, *, ranks: float, stride: float = 1.0, tuning: Tuning = TUNING) -> float:
@@ -125,12 +134,22 @@ def test_an_all_to_all_in_a_mesh_uses_one_link_per_peer() -> None:
 @pytest.mark.parametrize(
     ("accelerator", "ranks", "stride", "links"),
     [
-        ("tpu-v5p", 4, 1, 2), ("tpu-v5p", 16, 1, 4), ("tpu-v5p", 64, 1, 6), ("tpu-v5p", 64, 4, 4), ("tpu-v5p", 2, 1, 1),
-        ("tpu-v5p", 8, 1, 3), ("tpu-v5e", 16, 1, 2), ("tpu-v5e", 256, 1, 4), ("tpu-v5e", 64, 1, 2),
-        ("tpu-v5e", 4, 1, 2), ("tpu-v5e", 16, 16, 2), ("tpu-v6e", 256, 1, 4),
-        ("trainium2-96gb", 16, 1, 4), ("trainium2-96gb", 4, 1, 2),
+        ("tpu-v5p", 4, 1, 2),
+        ("tpu-v5p", 16, 1, 4),
+        ("tpu-v5p", 64, 1, 6),
+        ("tpu-v5p", 64, 4, 4),
+        ("tpu-v5p", 2, 1, 1),
+        ("tpu-v5p", 8, 1, 3),
+        ("tpu-v5e", 16, 1, 2),
+        ("tpu-v5e", 256, 1, 4),
+        ("tpu-v5e", 64, 1, 2),
+        ("tpu-v5e", 4, 1, 2),
+        ("tpu-v5e", 16, 16, 2),
+        ("tpu-v6e", 256, 1, 4),
+        ("trainium2-96gb", 16, 1, 4),
+        ("trainium2-96gb", 4, 1, 2),
     ],
-)  # fmt: skip
+)
 def test_links_that_a_group_uses_in_a_torus(accelerator: str, ranks: int, stride: int, links: int) -> None:
     """Two links per closed axis, one per open one: a TPU v5e's axis closes at 16, a v5p's at 4."""
     torus = device(accelerator)
@@ -226,10 +245,17 @@ FLAGS = ("flat", "leafwise", "tree", "in_network", "in_domain")
 
 
 @given(
-    name=st.sampled_from(ACCELERATORS), size=st.floats(1, 1e12), ranks=st.integers(1, 4096), stride=st.integers(1, 64),
-    network=st.floats(1e9, 1e11), gain=st.floats(1, 10), leaf=st.floats(1, 8), spine=st.floats(1, 4),
-    allowed=st.sets(st.sampled_from(FLAGS)), more=st.sampled_from(FLAGS),
-)  # fmt: skip
+    name=st.sampled_from(ACCELERATORS),
+    size=st.floats(1, 1e12),
+    ranks=st.integers(1, 4096),
+    stride=st.integers(1, 64),
+    network=st.floats(1e9, 1e11),
+    gain=st.floats(1, 10),
+    leaf=st.floats(1, 8),
+    spine=st.floats(1, 4),
+    allowed=st.sets(st.sampled_from(FLAGS)),
+    more=st.sampled_from(FLAGS),
+)
 def test_better_links_are_never_slower(
     *,
     name: str,
@@ -245,9 +271,14 @@ def test_better_links_are_never_slower(
 ) -> None:
     """More bandwidth, less oversubscription and more algorithms to choose from never make traffic slower."""
     worse = device(
-        name, network=network, leaf_gpus=256.0, spine_gpus=4096.0, leaf_oversubscription=leaf,
-        spine_oversubscription=spine, **dict.fromkeys(allowed, 1.0),
-    )  # fmt: skip
+        name,
+        network=network,
+        leaf_gpus=256.0,
+        spine_gpus=4096.0,
+        leaf_oversubscription=leaf,
+        spine_oversubscription=spine,
+        **dict.fromkeys(allowed, 1.0),
+    )
     better = (
         replace(worse, network_bytes_per_s=network * gain),
         replace(worse, scale_up_bytes_per_s=worse.scale_up_bytes_per_s * gain),

@@ -40,9 +40,18 @@ def test_what_is_told_adds_up_to_the_step(job: TrainingJob, h100: NodeType) -> N
 def test_levels_and_groups_of_a_layout(job: TrainingJob, h100: NodeType) -> None:
     """Tensor parallelism stays in the domain; replicas eight apart stay below a leaf of 32 nodes, or leave it."""
     layout = Layout(
-        tp=8, sp=1, pp=4, vpp=1, dp=16, cp=1, ep=1, zero_stage=1, micro_batch=1, micro_batches=96,
+        tp=8,
+        sp=1,
+        pp=4,
+        vpp=1,
+        dp=16,
+        cp=1,
+        ep=1,
+        zero_stage=1,
+        micro_batch=1,
+        micro_batches=96,
         recompute="selective",
-    )  # fmt: skip
+    )
     node = replace(h100, network=NodeNetwork(leaf_gpus=256.0, spine_gpus=8192.0, leaf_oversubscription=2.0))
     found = {entry.name: entry for entry in traffic_of(job, node, layout, load_calibration())}
     assert (found["tensor"].ranks, found["tensor"].stride, found["tensor"].level) == (8, 1, "scale-up domain")
@@ -73,9 +82,19 @@ def test_the_way_is_told(job: TrainingJob, h100: NodeType) -> None:
 def test_oversubscription_and_sharding_groups(job: TrainingJob, h100: NodeType) -> None:
     """States sharded inside a node leave only gradients between copies for the network."""
     layout = Layout(
-        tp=1, sp=0, pp=1, vpp=1, dp=64, cp=1, ep=1, zero_stage=3, micro_batch=1, micro_batches=24, recompute="full",
+        tp=1,
+        sp=0,
+        pp=1,
+        vpp=1,
+        dp=64,
+        cp=1,
+        ep=1,
+        zero_stage=3,
+        micro_batch=1,
+        micro_batches=24,
+        recompute="full",
         sharding_group=8,
-    )  # fmt: skip
+    )
     found = {entry.name: entry for entry in traffic_of(job, h100, layout, load_calibration())}
     assert (found["weights"].level, found["weights"].times) == ("scale-up domain", 48)
     copies = found["gradients between copies"]
@@ -85,15 +104,28 @@ def test_oversubscription_and_sharding_groups(job: TrainingJob, h100: NodeType) 
 def test_layers_of_experts_reduce_once_a_pass_beside_their_exchange(h100: NodeType) -> None:
     """Copies travel in the exchange instead: of four all-reduces of a layer and micro-batch two are left."""
     layout = Layout(
-        tp=2, sp=1, pp=4, vpp=1, dp=8, cp=1, ep=8, zero_stage=1, micro_batch=1, micro_batches=64,
+        tp=2,
+        sp=1,
+        pp=4,
+        vpp=1,
+        dp=8,
+        cp=1,
+        ep=8,
+        zero_stage=1,
+        micro_batch=1,
+        micro_batches=64,
         recompute="selective",
-    )  # fmt: skip
+    )
     for name, reduces in (("mixtral-8x7b", 2), ("llama-3.1-8b", 4)):
         model = lookup.model(load(), name)
         job = TrainingJob(
-            model=model, tokens=1e11, sequence_length=4096, global_batch_sequences=512, precision="bf16",
+            model=model,
+            tokens=1e11,
+            sequence_length=4096,
+            global_batch_sequences=512,
+            precision="bf16",
             finish_within_s=None,
-        )  # fmt: skip
+        )
         used = layout if model.experts else replace(layout, ep=1)
         found = {entry.name: entry for entry in traffic_of(job, h100, used, load_calibration())}
         assert found["tensor"].times == pytest.approx(reduces * 64 * model.layers / 4)
@@ -102,9 +134,18 @@ def test_layers_of_experts_reduce_once_a_pass_beside_their_exchange(h100: NodeTy
 def test_gradients_travel_as_fp32_and_weights_as_bf16(job: TrainingJob, h100: NodeType) -> None:
     """One of 96 layers of GPT-3 on each of four stages and eight tensor-parallel ranks: 4 and 2 bytes a parameter."""
     layout = Layout(
-        tp=8, sp=1, pp=4, vpp=1, dp=16, cp=1, ep=1, zero_stage=1, micro_batch=1, micro_batches=96,
+        tp=8,
+        sp=1,
+        pp=4,
+        vpp=1,
+        dp=16,
+        cp=1,
+        ep=1,
+        zero_stage=1,
+        micro_batch=1,
+        micro_batches=96,
         recompute="selective",
-    )  # fmt: skip
+    )
     found = {entry.name: entry for entry in traffic_of(job, h100, layout, load_calibration())}
     assert found["gradients"].size_bytes == 2 * found["weights"].size_bytes
     of_layers = 24 * 12 * 12288**2 / 8

@@ -22,11 +22,18 @@ LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 KEY = "aws:kms/key:Key"
 #: Calls that IAM can hold to no resource (Service Authorization Reference of each service).
 _WITHOUT_RESOURCE = (
-    "autoscaling:Describe", "cloudwatch:GetMetric", "cloudwatch:ListMetrics", "cloudwatch:PutMetricData",
-    "ec2:Describe", "fsx:Describe", "sts:GetCallerIdentity",
+    "autoscaling:Describe",
+    "cloudwatch:GetMetric",
+    "cloudwatch:ListMetrics",
+    "cloudwatch:PutMetricData",
+    "ec2:Describe",
+    "fsx:Describe",
+    "sts:GetCallerIdentity",
     # The agent of Systems Manager, on the machine itself.
-    "ec2messages:", "ssm:UpdateInstanceInformation", "ssmmessages:",
-)  # fmt: skip
+    "ec2messages:",
+    "ssm:UpdateInstanceInformation",
+    "ssmmessages:",
+)
 
 
 def services_problems(record: Record) -> list[Problem]:

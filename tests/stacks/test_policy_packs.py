@@ -32,9 +32,15 @@ _DATA = '{"Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource"
 _BLOB_READER = "/providers/Microsoft.Authorization/roleDefinitions/2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
 _OWNER = "/providers/Microsoft.Authorization/roleDefinitions/8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 _DENY = {
-    "name": "nobody", "access": "Deny", "direction": "Inbound", "priority": 100, "protocol": "*",
-    "sourceAddressPrefix": "*", "destinationAddressPrefix": "*", "destinationPortRange": "*",
-}  # fmt: skip
+    "name": "nobody",
+    "access": "Deny",
+    "direction": "Inbound",
+    "priority": 100,
+    "protocol": "*",
+    "sourceAddressPrefix": "*",
+    "destinationAddressPrefix": "*",
+    "destinationPortRange": "*",
+}
 #: Cloud to type and inputs of resources, each in a stack of its own, for rules against what no project asks for.
 ADDED: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "aws": [

@@ -10,8 +10,11 @@ from clusterwright.assets import root
 GOLDEN = Path(__file__).parent / "golden"
 TAG = '"gpu-cluster"'
 #: File systems stand in the bill by size, not in the table of parts.
-FILE_SYSTEMS = {"aws:fsx/lustreFileSystem:LustreFileSystem", "azure-native:storagecache:AmlFilesystem",
-                "gcp:lustre/instance:Instance"}  # fmt: skip
+FILE_SYSTEMS = {
+    "aws:fsx/lustreFileSystem:LustreFileSystem",
+    "azure-native:storagecache:AmlFilesystem",
+    "gcp:lustre/instance:Instance",
+}
 #: Google Cloud gives gateways of a router no labels: their hours are in the untagged share.
 WITHOUT = {"gcp:compute/routerNat:RouterNat"}
 

@@ -18,10 +18,20 @@ from .examples import bare, candidate, line, stored
 
 #: Parts whose price no one publishes: unknown until a quotation is read, as the document on storage says.
 QUOTED_ONLY = {
-    "ddn-ai400x2-turbo", "ddn-sfa400x3", "ibm-sss6000", "lustre-mds", "lustre-oss", "minio-nvme-server",
-    "netapp-aff-a90", "netapp-aff-a900", "pdu-208v-60a", "pure-flashblade-s", "rack-pdu", "vast-df-3060v2",
+    "ddn-ai400x2-turbo",
+    "ddn-sfa400x3",
+    "ibm-sss6000",
+    "lustre-mds",
+    "lustre-oss",
+    "minio-nvme-server",
+    "netapp-aff-a90",
+    "netapp-aff-a900",
+    "pdu-208v-60a",
+    "pure-flashblade-s",
+    "rack-pdu",
+    "vast-df-3060v2",
     "wekapod-nitro",
-}  # fmt: skip
+}
 _HEADER = "key,low,base,high,unit,charge,cost_rises_with,reason,source,date\n"
 
 

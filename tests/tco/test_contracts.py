@@ -281,9 +281,16 @@ def test_hybrid_ends_are_its_parts(book: PriceBook, share: float, same_as: str) 
     ledger = Ledger(_pair(), _economics(36.0, utilisation=0.7, discount_rate=0.08), book, [_mix(share, share)])
     mixed, alone = _cost(ledger, "hybrid"), _cost(ledger, same_as)
     for name in (
-        "run_usd", "horizon_usd", "npv_usd", "capex_usd", "usd_per_gpu_hour", "busy_fraction", "horizon_usd_low",
-        "horizon_usd_high", "runs_in_horizon",
-    ):  # fmt: skip
+        "run_usd",
+        "horizon_usd",
+        "npv_usd",
+        "capex_usd",
+        "usd_per_gpu_hour",
+        "busy_fraction",
+        "horizon_usd_low",
+        "horizon_usd_high",
+        "runs_in_horizon",
+    ):
         assert getattr(mixed, name) == pytest.approx(getattr(alone, name)), name
     assert ledger.audit() == ()
 
@@ -305,12 +312,15 @@ def test_hybrid_by_hand(book: PriceBook) -> None:
 def test_delivery_is_a_mix(book: PriceBook) -> None:
     """Six months of rent, then the owner's own costs; the purchase is paid at the start."""
     bridged = Mix(
-        key="late", target="onprem", nodes=1, gpus=8,
+        key="late",
+        target="onprem",
+        nodes=1,
+        gpus=8,
         parts=(
             Part(key="onprem", fixed_share=1.0, variable_share=1.0, from_month=6.0),
             Part(key="aws/on_demand", fixed_share=1.0, variable_share=1.0, to_month=6.0),
         ),
-    )  # fmt: skip
+    )
     ledger = Ledger(_pair(), _economics(36.0), book, [bridged])
     months = {key: {} for key in ("late", "onprem", "aws/on_demand")}  # type: dict[str, dict[float, float]]
     for key, by_month in months.items():

@@ -115,11 +115,21 @@ def test_a_purchase_price_of_low_confidence_keeps_the_band_of_its_assumption(boo
 def test_owned_extras(book: PriceBook) -> None:
     """Installation, spares, support, staff, space, energy and resale follow their definitions."""
     asked = candidate("onprem/one", bought("dgx-h100"), it_power_w=10000.0)
-    economics = dataclasses.replace(GIVEN, utilisation=0.8, overrides=(
-        ("installation_fraction", 0.03), ("spares_fraction", 0.02), ("support_fraction_per_year", 0.06),
-        ("staff_fte_per_gpu", 0.01), ("staff_usd_per_fte_year", 100000.0), ("colocation_usd_per_kw_month", 150.0),
-        ("load_power_fraction", 0.9), ("idle_power_fraction", 0.3), ("resale_fraction", 0.25),
-    ))  # fmt: skip
+    economics = dataclasses.replace(
+        GIVEN,
+        utilisation=0.8,
+        overrides=(
+            ("installation_fraction", 0.03),
+            ("spares_fraction", 0.02),
+            ("support_fraction_per_year", 0.06),
+            ("staff_fte_per_gpu", 0.01),
+            ("staff_usd_per_fte_year", 100000.0),
+            ("colocation_usd_per_kw_month", 150.0),
+            ("load_power_fraction", 0.9),
+            ("idle_power_fraction", 0.3),
+            ("resale_fraction", 0.25),
+        ),
+    )
     result = _one(book, economics, asked)
     usd = {part.category: part.usd for part in result.horizon_breakdown}
     assert usd == {
@@ -279,8 +289,9 @@ def test_gb_and_gib_are_told_apart(book: PriceBook) -> None:
 
 def test_hourly_price_of_a_monthly_line(book: PriceBook) -> None:
     """An hourly price of a line that is charged by the month is taken 730 times."""
-    monthly = line("aws/nat-gateway", unit="each", charge="monthly", scales_with="cluster", region="us-east-1",
-                   category="network")  # fmt: skip
+    monthly = line(
+        "aws/nat-gateway", unit="each", charge="monthly", scales_with="cluster", region="us-east-1", category="network"
+    )
     result = _one(book, bare(), candidate("aws/nat", monthly))
     assert result.lines[0].unit_usd == pytest.approx(0.045 * 730)
 
@@ -290,8 +301,10 @@ def test_part_of_a_month(book: PriceBook) -> None:
     ledger = Ledger((p5(),), bare(horizon_months=2.5), book)
     rows = ledger.cash_flow_rows()
     assert [(row.month, row.usd) for row in rows] == [
-        (1.0, pytest.approx(55.04 * 730)), (2.0, pytest.approx(55.04 * 730)), (2.5, pytest.approx(55.04 * 365)),
-    ]  # fmt: skip
+        (1.0, pytest.approx(55.04 * 730)),
+        (2.0, pytest.approx(55.04 * 730)),
+        (2.5, pytest.approx(55.04 * 365)),
+    ]
     assert ledger.audit() == ()
 
 
@@ -380,9 +393,13 @@ def test_views_reconcile(  # noqa: PLR0917
 ) -> None:
     """For any cluster categories add up to totals, audits pass, and at the stated use the runs cost the horizon."""
     owned = candidate(
-        "onprem/any", bought("dgx-h100", nodes), bought("qm9700", nodes), it_power_w=power_kw * 1e3, gpus=8 * nodes,
+        "onprem/any",
+        bought("dgx-h100", nodes),
+        bought("qm9700", nodes),
+        it_power_w=power_kw * 1e3,
+        gpus=8 * nodes,
         calendar_days=days,
-    )  # fmt: skip
+    )
     rented = p5(nodes, calendar_days=days)
     economics = Economics(horizon_months=horizon, utilisation=utilisation, discount_rate=discount)
     ledger = Ledger((owned, rented), economics, book)

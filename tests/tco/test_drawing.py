@@ -36,23 +36,39 @@ def _candidates(run_time: float = 1.0) -> tuple[Candidate, ...]:
     return (
         candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0, calendar_days=days, surcharges=(support,)),
         candidate(
-            "aws/rented", line("aws/p5.48xlarge", region="us-east-1"), storage, calendar_days=days,
+            "aws/rented",
+            line("aws/p5.48xlarge", region="us-east-1"),
+            storage,
+            calendar_days=days,
             surcharges=(support,),
         ),
         p5(key="aws/reserved", term="reserved_3y", calendar_days=days * 1.5),
-    )  # fmt: skip
+    )
 
 
 #: Everything else that owning may cost, all at once.
 OWNER = {
-    "demand_usd_per_kw_month": 12.0, "building_usd_per_kw": 12_000.0, "building_upkeep_fraction_per_year": 0.03,
-    "building_value_fraction": 0.6, "freight_fraction": 0.02, "duty_fraction": 0.03, "sales_tax_fraction": 0.05,
-    "contingency_fraction": 0.05, "gpu_failures_per_year": 0.05, "gpu_replacement_usd": 30_000.0,
-    "software_usd_per_gpu_year": 4500.0, "software_usd_per_gpu": 100.0, "insurance_fraction_per_year": 0.005,
-    "property_tax_fraction_per_year": 0.01, "transit_usd_per_month": 900.0, "cross_connect_usd_per_month": 300.0,
-    "decommission_usd_per_server": 500.0, "decommission_fraction": 0.01, "wind_down_months": 2.0,
+    "demand_usd_per_kw_month": 12.0,
+    "building_usd_per_kw": 12_000.0,
+    "building_upkeep_fraction_per_year": 0.03,
+    "building_value_fraction": 0.6,
+    "freight_fraction": 0.02,
+    "duty_fraction": 0.03,
+    "sales_tax_fraction": 0.05,
+    "contingency_fraction": 0.05,
+    "gpu_failures_per_year": 0.05,
+    "gpu_replacement_usd": 30_000.0,
+    "software_usd_per_gpu_year": 4500.0,
+    "software_usd_per_gpu": 100.0,
+    "insurance_fraction_per_year": 0.005,
+    "property_tax_fraction_per_year": 0.01,
+    "transit_usd_per_month": 900.0,
+    "cross_connect_usd_per_month": 300.0,
+    "decommission_usd_per_server": 500.0,
+    "decommission_fraction": 0.01,
+    "wind_down_months": 2.0,
     "capital_charge_fraction_per_year": 0.04,
-}  # fmt: skip
+}
 
 
 def _ledger(book: PriceBook, economics: Economics = PLAIN, *, run_time: float = 1.0, **prices: float) -> Ledger:
@@ -74,9 +90,11 @@ FACTOR = st.floats(0.2, 1.9)
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    factors=st.lists(FACTOR, min_size=40, max_size=40), work=st.floats(0.3, 1.9), run_time=st.floats(0.4, 1.05),
+    factors=st.lists(FACTOR, min_size=40, max_size=40),
+    work=st.floats(0.3, 1.9),
+    run_time=st.floats(0.4, 1.05),
     refresh=st.sampled_from([None, 24.0]),
-)  # fmt: skip
+)
 def test_a_draw_of_everything_equals_the_engine(
     book: PriceBook, factors: list[float], work: float, run_time: float, refresh: float | None
 ) -> None:
@@ -98,9 +116,11 @@ def test_a_draw_of_everything_equals_the_engine(
     }
     economics = with_overrides(dataclasses.replace(plain, utilisation=0.5 * work), **values)
     anew = _ledger(
-        book, economics, run_time=run_time,
+        book,
+        economics,
+        run_time=run_time,
         **{"aws/p5.48xlarge": P5_USD * factors[0], "dgx-h100": SERVER_USD * factors[1]},
-    )  # fmt: skip
+    )
     expected = {entry.key: entry.npv_usd for entry in anew.costs()}
     found = _npv(simulate(ledger, _draw(**moved)))
     for key in ("onprem/one", "aws/rented"):
@@ -129,9 +149,10 @@ def test_after_tax_draws_equal_the_taxed_cash_flow(book: PriceBook, rate: float)
     moved = {"purchase_price": 1.3, "resale_fraction": 0.5, "utilisation": 1.2, "pue": 0.9, "cloud_price": 0.8}
     values = {entry.key: entry.value * moved.get(entry.key, 1.0) for entry in ledger.parameters}
     anew = _ledger(
-        book, with_overrides(dataclasses.replace(PLAIN, utilisation=0.6), **values),
+        book,
+        with_overrides(dataclasses.replace(PLAIN, utilisation=0.6), **values),
         **{"aws/p5.48xlarge": P5_USD * 0.8, "dgx-h100": SERVER_USD * 1.3},
-    )  # fmt: skip
+    )
     found = {entry.key: entry.npv_after_tax_usd for entry in simulate(ledger, _draw(**moved), taxes=_taxes(rate)).costs}
     taxed = {entry.key: entry.npv_after_tax_usd for entry in after_tax(anew, _taxes(rate))[0]}
     for key in ("onprem/one", "aws/rented"):
@@ -197,13 +218,20 @@ def _doubling(book: PriceBook) -> tuple[Ledger, Mapping[str, float]]:
     """Return the options with a rental price that grows by a tenth every month, and what each then costs."""
     ledger = _ledger(book, dataclasses.replace(PLAIN, discount_rate=0.0))
     growth = MarketHistory(
-        accelerators=("h100",), named=True, first_month=ledger.as_of, last_month=ledger.as_of,
+        accelerators=("h100",),
+        named=True,
+        first_month=ledger.as_of,
+        last_month=ledger.as_of,
         log_changes=((math.log(1.1),),),
-    )  # fmt: skip
+    )
     paths = PathDraws(
-        markets={"h100": growth}, accelerators=dict.fromkeys(("aws/rented", "aws/reserved"), "h100"),
-        rule=PathRule(drift="historic"), months=40, draws=1, seed=1,
-    )  # fmt: skip
+        markets={"h100": growth},
+        accelerators=dict.fromkeys(("aws/rented", "aws/reserved"), "h100"),
+        rule=PathRule(drift="historic"),
+        months=40,
+        draws=1,
+        seed=1,
+    )
     return ledger, _npv(simulate(ledger, _draw(), paths=paths))
 
 
@@ -238,11 +266,14 @@ def _drawn_with(book: PriceBook, others: tuple[str, ...], *, backwards: bool = F
     day = ledger.as_of
     markets = {
         name: MarketHistory(
-            accelerators=(name,), named=True, first_month=day, last_month=day,
+            accelerators=(name,),
+            named=True,
+            first_month=day,
+            last_month=day,
             log_changes=(tuple(np.sin(np.arange(30) * len(name)) / 9),),
         )
         for name in set(accelerators.values())
-    }  # fmt: skip
+    }
     paths = PathDraws(markets=markets, accelerators=accelerators, rule=PathRule(), months=40, draws=300, seed=1)
     ends = paths.end_levels()["h100"]
     columns = latin_hypercube(
@@ -285,11 +316,15 @@ def _spared(**of_key: bool) -> tuple[Candidate, ...]:
 def test_regret_is_above_the_cheapest_ranked_option(book: PriceBook, ranked: dict[str, bool]) -> None:
     """Regret is never below 0, is 0 for one ranked option of every draw, and none for what is not ranked."""
     mix = Mix(
-        key="mix", target="hybrid", nodes=1, gpus=8, rented_key="aws/rented",
+        key="mix",
+        target="hybrid",
+        nodes=1,
+        gpus=8,
+        rented_key="aws/rented",
         parts=owned_and_rented(
             "onprem/one", "aws/rented", nodes_share=1.0, most_work=0.6, growth=PLAIN.growth, horizon_months=40.0
         ),
-    )  # fmt: skip
+    )
     candidates = tuple(entry for entry in _spared(**ranked))
     ledger = Ledger(
         candidates, with_overrides(PLAIN, dgx__h100=SERVER_USD, **{"aws/p5.48xlarge": P5_USD}), book, (mix,)

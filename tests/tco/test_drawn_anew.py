@@ -23,14 +23,22 @@ DRAWS = 10
 SCHEDULE = GrowthSchedule(growth_per_year=0.35, refresh_months=30.0, price_change_per_year=-0.15)
 #: Reference days are those of the base, so that a longer run is more hours of the same work.
 ECONOMICS = Economics(horizon_months=44.0, utilisation=0.55, reference_days=30.0, growth=SCHEDULE)
-TIERS = SupportPlan(item="plan", minimum_usd=9000.0, tiers=(Tier(from_usd=0, fraction=0.1),
-                    Tier(from_usd=60_000, fraction=0.05), Tier(from_usd=110_000, fraction=0.02)))  # fmt: skip
+TIERS = SupportPlan(
+    item="plan",
+    minimum_usd=9000.0,
+    tiers=(Tier(from_usd=0, fraction=0.1), Tier(from_usd=60_000, fraction=0.05), Tier(from_usd=110_000, fraction=0.02)),
+)
 SPEND = 900_000.0
 TAXES = Taxes(tax_rate=0.21, depreciation=(0.2, 0.32, 0.192, 0.1152, 0.1152, 0.0576))
 #: How the owned base of the mix is sized: it does at most so much of the first year's work.
 MOST_WORK = 0.6
-OWNED = {"insurance_fraction_per_year": 0.01, "building_usd_per_kw": 9000.0, "warranty_months": 12.0,
-         "building_value_fraction": 0.5, "decommission_usd_per_server": 900.0}  # fmt: skip
+OWNED = {
+    "insurance_fraction_per_year": 0.01,
+    "building_usd_per_kw": 9000.0,
+    "warranty_months": 12.0,
+    "building_value_fraction": 0.5,
+    "decommission_usd_per_server": 900.0,
+}
 
 
 def _candidates(times: dict[str, float]) -> tuple[Candidate, ...]:
@@ -44,14 +52,33 @@ def _candidates(times: dict[str, float]) -> tuple[Candidate, ...]:
         dataclasses.replace(owned, key="onprem/base", expands=False, listed=False),
         candidate("aws/rented", nodes, storage, nodes=4, gpus=32, support=TIERS, surcharges=(lost,), charges=(moving,)),
         candidate(
-            "aws/committed", nodes, storage, nodes=4, gpus=32, support=TIERS,
+            "aws/committed",
+            nodes,
+            storage,
+            nodes=4,
+            gpus=32,
+            support=TIERS,
             contract=Contract(committed_usd_per_year=SPEND, discount=0.1),
         ),
-        candidate("aws/reserved", nodes, term="reserved_1y", nodes=4, gpus=32, support=TIERS, surcharges=(lost,),
-           contract=Contract(upfront_fraction=0.5, period_months=12.0, committed_usd_per_year=SPEND, rest="paid")),
-        candidate("aws/block", nodes, term="on_demand", nodes=4, gpus=32,
-           contract=Contract(upfront_fraction=1.0, period_months=6.0)),
-    )  # fmt: skip
+        candidate(
+            "aws/reserved",
+            nodes,
+            term="reserved_1y",
+            nodes=4,
+            gpus=32,
+            support=TIERS,
+            surcharges=(lost,),
+            contract=Contract(upfront_fraction=0.5, period_months=12.0, committed_usd_per_year=SPEND, rest="paid"),
+        ),
+        candidate(
+            "aws/block",
+            nodes,
+            term="on_demand",
+            nodes=4,
+            gpus=32,
+            contract=Contract(upfront_fraction=1.0, period_months=6.0),
+        ),
+    )
     return tuple(
         dataclasses.replace(entry, calendar_days=entry.calendar_days * times.get(entry.key, 1.0)) for entry in every
     )
@@ -61,33 +88,48 @@ def _mix(work: float = 1.0) -> Mix:
     """Return a mix whose owned base does what it can of a first year's work that is so many times the base's."""
     most = MOST_WORK / work
     return Mix(
-        key="mix", target="hybrid", nodes=2, gpus=16, rented_key="aws/rented", most_work=most, deposit=0.4,
+        key="mix",
+        target="hybrid",
+        nodes=2,
+        gpus=16,
+        rented_key="aws/rented",
+        most_work=most,
+        deposit=0.4,
         delivery_months=3.0,
         parts=owned_and_rented(
-            "onprem/base", "aws/rented", nodes_share=0.75, most_work=most, growth=SCHEDULE, horizon_months=44.0,
+            "onprem/base",
+            "aws/rented",
+            nodes_share=0.75,
+            most_work=most,
+            growth=SCHEDULE,
+            horizon_months=44.0,
             delivery_months=3.0,
         ),
-    )  # fmt: skip
+    )
 
 
 def _ledger(book: PriceBook, draw: dict[str, float] | None = None, plain: Ledger | None = None) -> Ledger:
     """Return the cash flow of the base, or with the values of a draw put into its inputs."""
     factors = draw or {}
-    values = {
-        entry.key: entry.value * factors[entry.key] for entry in plain.parameters if entry.key in factors
-    } if plain else {}  # fmt: skip
+    values = (
+        {entry.key: entry.value * factors[entry.key] for entry in plain.parameters if entry.key in factors}
+        if plain
+        else {}
+    )
     nodes = 55.04 * factors.get("cloud_price", 1.0)
     economics = with_overrides(
         dataclasses.replace(ECONOMICS, utilisation=ECONOMICS.utilisation * factors.get("utilisation", 1.0)),
         **(OWNED | values),
-    )  # fmt: skip
+    )
     economics = dataclasses.replace(
         economics,
         overrides=(
-            *economics.overrides, ("aws/p5.48xlarge", nodes), ("aws/fsx-lustre-ssd-125", 0.145),
+            *economics.overrides,
+            ("aws/p5.48xlarge", nodes),
+            ("aws/fsx-lustre-ssd-125", 0.145),
             ("dgx-h100", 300_000.0 * factors.get("purchase_price", 1.0)),
         ),
-    )  # fmt: skip
+    )
     times = {key.removeprefix("run_time/"): factor for key, factor in factors.items() if key.startswith("run_time/")}
     work = factors.get("utilisation", 1.0) * times.get("onprem/base", 1.0)
     return Ledger(_candidates(times), economics, book, (_mix(work),))
@@ -164,8 +206,14 @@ def test_commitments_of_a_draw(book: PriceBook) -> None:
     columns = {"number": np.arange(3.0), "utilisation": work}
     usd = {(cost.number, cost.key): cost.npv_usd for cost in simulate(plain, columns).costs}
     for number, factor in enumerate(work):
-        anew = _ledger(book, {"utilisation": min(factor, 1 / 0.55), "run_time/aws/reserved": max(1.0, factor * 0.55),
-                              "run_time/aws/block": max(1.0, factor * 0.55)})  # fmt: skip
+        anew = _ledger(
+            book,
+            {
+                "utilisation": min(factor, 1 / 0.55),
+                "run_time/aws/reserved": max(1.0, factor * 0.55),
+                "run_time/aws/block": max(1.0, factor * 0.55),
+            },
+        )
         expected = {cost.key: cost.npv_usd for cost in anew.costs()}
         for key in ("aws/reserved", "aws/block"):
             assert usd[number, key] == pytest.approx(expected[key], rel=1e-9), (factor, key)

@@ -62,13 +62,23 @@ def test_an_owned_base_does_what_it_can_and_the_rest_is_rented(  # noqa: PLR0917
     share = nodes / 10
     most = min(1.0, share * busy / utilisation)
     parts = owned_and_rented(
-        "own/base", "rent", nodes_share=share, most_work=most, growth=schedule, horizon_months=months,
+        "own/base",
+        "rent",
+        nodes_share=share,
+        most_work=most,
+        growth=schedule,
+        horizon_months=months,
         delivery_months=float(late),
-    )  # fmt: skip
+    )
     mix = Mix(
-        key="mix", target="hybrid", nodes=nodes, gpus=8, parts=parts, delivery_months=float(late),
+        key="mix",
+        target="hybrid",
+        nodes=nodes,
+        gpus=8,
+        parts=parts,
+        delivery_months=float(late),
         deposit=deposit if late else 1.0,
-    )  # fmt: skip
+    )
     base = dataclasses.replace(_owned(), key="own/base", expands=False, listed=False)
     ledger = Ledger([_owned(), base, _rented()], _economics(months, schedule, utilisation), book, [mix])
     assert ledger.audit() == ()
@@ -154,9 +164,15 @@ def test_growth_refresh_and_delivery_together(  # noqa: PLR0917 - hypothesis dra
     schedule = GrowthSchedule(growth_per_year=growth, refresh_months=refresh, price_change_per_year=change)
     economics = _economics(months, schedule)
     parts = owned_and_rented(
-        "own", "rent", nodes_share=1.0, most_work=1.0, expands=True, growth=schedule, horizon_months=months,
+        "own",
+        "rent",
+        nodes_share=1.0,
+        most_work=1.0,
+        expands=True,
+        growth=schedule,
+        horizon_months=months,
         delivery_months=float(late),
-    )  # fmt: skip
+    )
     mix = Mix(key="mix", target="onprem", nodes=10, gpus=8, parts=parts, delivery_months=float(late))
 
     def ledger(used: Economics) -> Ledger:

@@ -65,7 +65,7 @@ def _flow(book: PriceBook, *, growth: GrowthSchedule = CONSTANT, **values: float
     overrides = {key: value for key, value in BARE if key not in values} | {"dgx-h100": 500_000.0}
     economics = bare(
         horizon_months=HORIZON, pue=1.5, given=_given(**values), growth=growth, overrides=tuple(overrides.items())
-    )  # fmt: skip
+    )
     own = candidate("onprem/two", bought("dgx-h100", 2.0), it_power_w=20_000.0, nodes=2, gpus=16)
     ledger = Ledger((own,), economics, book)
     assert not ledger.audit()
@@ -87,11 +87,15 @@ def _without(book: PriceBook) -> dict[tuple[str, float], float]:
         ({"building_usd_per_kw": 12_000.0}, "Building of one's own", 240_000.0, 0.0),
         (
             {"building_usd_per_kw": 12_000.0, "building_value_fraction": 0.9},
-            "Value left in the building", -216_000.0, 24.0,
+            "Value left in the building",
+            -216_000.0,
+            24.0,
         ),
         (
             {"building_usd_per_kw": 12_000.0, "building_upkeep_fraction_per_year": 0.03},
-            "Upkeep of the building", 600.0, 2.0,
+            "Upkeep of the building",
+            600.0,
+            2.0,
         ),
         ({"freight_fraction": 0.02}, "Freight and its insurance", 20_000.0, 0.0),
         ({"duty_fraction": 0.025}, "Customs duty", 25_000.0, 0.0),
@@ -108,15 +112,19 @@ def _without(book: PriceBook) -> dict[tuple[str, float], float]:
         # 2 months x 20 kW x 150 USD
         (
             {"wind_down_months": 2.0, "colocation_usd_per_kw_month": 150.0},
-            "Space after the horizon", 6000.0, 24.0,
+            "Space after the horizon",
+            6000.0,
+            24.0,
         ),
         # AFR x GPUs x price x (1 - share covered), a twelfth each month: 6 % x 16 x 30,000 x 25 % / 12
         (
             {"gpu_failures_per_year": 0.06, "gpu_replacement_usd": 30_000.0, "gpu_replacement_paid_fraction": 0.25},
-            "GPUs replaced after failures", 600.0, 1.0,
+            "GPUs replaced after failures",
+            600.0,
+            1.0,
         ),
     ],
-)  # fmt: skip
+)
 def test_each_cost_by_hand(book: PriceBook, values: dict[str, float], item: str, usd: float, month: float) -> None:
     """A cost that is given is its product, in its month; without it the rest of the cash flow is the same."""
     found, without = _flow(book, **values), _without(book)
@@ -157,9 +165,12 @@ def test_refresh(book: PriceBook) -> None:
 def test_growth(book: PriceBook) -> None:
     """Full use that grows by 30 % needs 3 nodes in the second year; energy follows the work, staff the GPUs."""
     found = _flow(
-        book, growth=GrowthSchedule(growth_per_year=0.3), staff_fte_per_gpu=0.01, staff_usd_per_fte_year=120_000.0,
+        book,
+        growth=GrowthSchedule(growth_per_year=0.3),
+        staff_fte_per_gpu=0.01,
+        staff_usd_per_fte_year=120_000.0,
         idle_power_fraction=0.5,
-    )  # fmt: skip
+    )
     assert found["dgx-h100", 12.0] == pytest.approx(500_000.0)
     assert found["Hardware operations staff", 12.0] == pytest.approx(1600.0)
     assert found["Hardware operations staff", 13.0] == pytest.approx(2400.0)
@@ -213,22 +224,38 @@ def test_what_is_bought_leaves(  # noqa: PLR0917 - one per dimension
 
 
 ALL = {
-    "demand_usd_per_kw_month": 12.0, "demand_power_fraction": 0.9, "building_usd_per_kw": 12_000.0,
-    "building_upkeep_fraction_per_year": 0.03, "building_value_fraction": 0.8, "freight_fraction": 0.02,
-    "duty_fraction": 0.025, "sales_tax_fraction": 0.08, "contingency_fraction": 0.05, "warranty_months": 6.0,
-    "gpu_failures_per_year": 0.06, "gpu_replacement_usd": 30_000.0, "gpu_replacement_paid_fraction": 0.5,
-    "software_usd_per_gpu_year": 4500.0, "software_usd_per_gpu": 100.0, "insurance_fraction_per_year": 0.006,
-    "property_tax_fraction_per_year": 0.012, "transit_usd_per_month": 2500.0, "cross_connect_usd_per_month": 300.0,
-    "decommission_usd_per_server": 750.0, "decommission_fraction": 0.01, "wind_down_months": 2.0,
+    "demand_usd_per_kw_month": 12.0,
+    "demand_power_fraction": 0.9,
+    "building_usd_per_kw": 12_000.0,
+    "building_upkeep_fraction_per_year": 0.03,
+    "building_value_fraction": 0.8,
+    "freight_fraction": 0.02,
+    "duty_fraction": 0.025,
+    "sales_tax_fraction": 0.08,
+    "contingency_fraction": 0.05,
+    "warranty_months": 6.0,
+    "gpu_failures_per_year": 0.06,
+    "gpu_replacement_usd": 30_000.0,
+    "gpu_replacement_paid_fraction": 0.5,
+    "software_usd_per_gpu_year": 4500.0,
+    "software_usd_per_gpu": 100.0,
+    "insurance_fraction_per_year": 0.006,
+    "property_tax_fraction_per_year": 0.012,
+    "transit_usd_per_month": 2500.0,
+    "cross_connect_usd_per_month": 300.0,
+    "decommission_usd_per_server": 750.0,
+    "decommission_fraction": 0.01,
+    "wind_down_months": 2.0,
     "resale_fraction": 0.3,
-}  # fmt: skip
+}
 
 
 def _ledger_of_all(book: PriceBook, **changes: float) -> Ledger:
     economics = dataclasses.replace(
         Economics(horizon_months=30.0, growth=GrowthSchedule(refresh_months=12.0, growth_per_year=0.4)),
-        given=_given(**(ALL | changes)), overrides=(("dgx-h100", 500_000.0),),
-    )  # fmt: skip
+        given=_given(**(ALL | changes)),
+        overrides=(("dgx-h100", 500_000.0),),
+    )
     own = candidate("onprem/two", bought("dgx-h100", 2.0), it_power_w=20_000.0, nodes=2, gpus=16)
     return Ledger((own,), economics, book)
 
@@ -243,8 +270,12 @@ def test_draws_of_every_cost_equal_a_fresh_cash_flow(book: PriceBook) -> None:
     usd = {entry.number: entry.npv_usd for entry in found}
     # One of each driver and time; the rest go the same way.
     for key in (
-        "demand_usd_per_kw_month", "contingency_fraction", "gpu_replacement_usd", "wind_down_months", "resale_fraction",
-    ):  # fmt: skip
+        "demand_usd_per_kw_month",
+        "contingency_fraction",
+        "gpu_replacement_usd",
+        "wind_down_months",
+        "resale_fraction",
+    ):
         number = keys.index(key)
         (fresh,) = _ledger_of_all(book, **{key: 1.3 * ALL[key]}).costs()
         assert usd[number] == pytest.approx(fresh.npv_usd, rel=1e-9), key

@@ -31,9 +31,15 @@ def _rng(seed: int = 1) -> np.random.Generator:
 
 def _product(sku: str, accelerator: str = "h100") -> GpuProduct:
     return GpuProduct(
-        sku=sku, provider=sku.partition("/")[0], accelerator=accelerator, gpus=8, terms=("on_demand",),
-        dense_bf16_flop_per_s_per_gpu=None, dense_fp8_flop_per_s_per_gpu=None, hbm_bytes_per_gpu=None,
-    )  # fmt: skip
+        sku=sku,
+        provider=sku.partition("/")[0],
+        accelerator=accelerator,
+        gpus=8,
+        terms=("on_demand",),
+        dense_bf16_flop_per_s_per_gpu=None,
+        dense_fp8_flop_per_s_per_gpu=None,
+        hbm_bytes_per_gpu=None,
+    )
 
 
 def _book(folder: Path, *points: tuple[str, str, str, float, str, str]) -> PriceBook:
@@ -179,9 +185,13 @@ def _paths(
     *names: str, draws: int, months: int, seed: int = 1, rule: PathRule = HISTORIC, changes: tuple[float, ...]
 ) -> PathDraws:
     return PathDraws(
-        markets={name: _history(*changes) for name in names}, accelerators={}, rule=rule, months=months, draws=draws,
+        markets={name: _history(*changes) for name in names},
+        accelerators={},
+        rule=rule,
+        months=months,
+        draws=draws,
         seed=seed,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(("weights", "level"), [((1, 0, 3, 0), 3.25), ((1, 0, 0, 0), 1.0), ((0, 0, 0, 0), 1.0)])

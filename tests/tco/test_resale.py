@@ -56,9 +56,13 @@ def test_sale_at_each_age(book: PriceBook) -> None:
 def test_resale_that_ends_at_nothing(growth: float, sold: float) -> None:
     """What is added and still worth something is what resale is told of; the first purchase then brings nothing."""
     _, events = capacity_schedule(
-        "one", GrowthSchedule(growth_per_year=growth), horizon_months=24.0, busy_fraction=1.0, nodes=10,
+        "one",
+        GrowthSchedule(growth_per_year=growth),
+        horizon_months=24.0,
+        busy_fraction=1.0,
+        nodes=10,
         resale=lambda months: 1.0 - months / 24.0,
-    )  # fmt: skip
+    )
     assert events[-1].sold == sold
 
 

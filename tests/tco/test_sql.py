@@ -102,9 +102,17 @@ def _run(path: str, tables: dict[str, list[Row]], *, before: tuple[str, ...] = (
 
 def _candidate(key: str, days: float, *, owned: bool) -> Row:
     return {
-        "key": key, "owned": owned, "priced": True, "competes": True, "listed": True, "nodes": 1.0, "gpus": 8.0,
-        "calendar_days": days, "utilisation": None, "it_power_w": 1000.0,
-    }  # fmt: skip
+        "key": key,
+        "owned": owned,
+        "priced": True,
+        "competes": True,
+        "listed": True,
+        "nodes": 1.0,
+        "gpus": 8.0,
+        "calendar_days": days,
+        "utilisation": None,
+        "it_power_w": 1000.0,
+    }
 
 
 @pytest.mark.parametrize(("reference_days", "runs"), [(None, 24.0), (60.0, 8.0)])
@@ -116,10 +124,15 @@ def test_work(reference_days: float | None, runs: float) -> None:
         _candidate("slow", 20, owned=True),
     ]
     found = _run(
-        "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, runs=None, reference_days=reference_days,
+        "tco/sql/work.sql",
+        {"candidate": rows},
+        horizon_months=20.0,
+        hours_per_month=720.0,
+        utilisation=0.8,
+        runs=None,
+        reference_days=reference_days,
         mean_work=1.0,
-    )  # fmt: skip
+    )
     assert {row["key"]: (row["runs"], row["busy_fraction"]) for row in found} == {
         "cloud": (pytest.approx(runs), pytest.approx(runs * 30 / 600)),
         "fast": (pytest.approx(runs), pytest.approx(runs * 10 / 600)),
@@ -130,10 +143,15 @@ def test_work(reference_days: float | None, runs: float) -> None:
     assert slow["share_while_held"] == pytest.approx(20 / 600 / 0.8)
     rows[1]["utilisation"] = 0.4
     half = _run(
-        "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=20.0, hours_per_month=720.0, utilisation=0.8, runs=None, reference_days=reference_days,
+        "tco/sql/work.sql",
+        {"candidate": rows},
+        horizon_months=20.0,
+        hours_per_month=720.0,
+        utilisation=0.8,
+        runs=None,
+        reference_days=reference_days,
         mean_work=1.0,
-    )  # fmt: skip
+    )
     assert (half[0], half[2]) == (found[0], found[2])
     assert half[1]["busy_fraction"] == pytest.approx(found[1]["busy_fraction"] / 2)
     assert half[1]["share_while_held"] == pytest.approx(found[1]["share_while_held"] * 2)
@@ -143,9 +161,15 @@ def test_work_of_given_runs() -> None:
     """Given runs are the work whatever a run takes; a candidate that works half as much does half of them."""
     rows = [_candidate("cloud", 30, owned=False), _candidate("own", 10, owned=True) | {"utilisation": 0.25}]
     found = _run(
-        "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=20.0, hours_per_month=720.0, utilisation=0.5, runs=30.0, reference_days=None, mean_work=1.2,
-    )  # fmt: skip
+        "tco/sql/work.sql",
+        {"candidate": rows},
+        horizon_months=20.0,
+        hours_per_month=720.0,
+        utilisation=0.5,
+        runs=30.0,
+        reference_days=None,
+        mean_work=1.2,
+    )
     assert [row["runs"] for row in found] == [pytest.approx(30.0), pytest.approx(15.0)]
     assert [row["busy_fraction"] for row in found] == [pytest.approx(25 * 30 / 600), pytest.approx(12.5 * 10 / 600)]
 
@@ -154,20 +178,33 @@ def test_work_without_owner() -> None:
     """Among rented candidates alone the slowest sets the pace."""
     rows = [_candidate("a", 30, owned=False), _candidate("b", 15, owned=False)]
     found = _run(
-        "tco/sql/work.sql", {"candidate": rows},
-        horizon_months=1.0, hours_per_month=720.0, utilisation=0.5, runs=None, reference_days=None, mean_work=1.0,
-    )  # fmt: skip
+        "tco/sql/work.sql",
+        {"candidate": rows},
+        horizon_months=1.0,
+        hours_per_month=720.0,
+        utilisation=0.5,
+        runs=None,
+        reference_days=None,
+        mean_work=1.0,
+    )
     assert {row["key"]: row["busy_fraction"] for row in found} == {"a": 0.5, "b": 0.25}
 
 
 def test_cash_flow() -> None:
     """A purchase in month 0, rent by hours worked and by month, energy at rest and at work, resale at the end."""
     rates = {
-        "power_price_usd_per_kwh": 0.1, "pue": 1.5, "load_power_fraction": 0.8, "idle_power_fraction": 0.3,
-        "colocation_usd_per_kw_month": 100.0, "installation_fraction": 0.1, "spares_fraction": 0.05,
-        "support_fraction_per_year": 0.12, "staff_fte_per_gpu": 0.01, "staff_usd_per_fte_year": 120000.0,
+        "power_price_usd_per_kwh": 0.1,
+        "pue": 1.5,
+        "load_power_fraction": 0.8,
+        "idle_power_fraction": 0.3,
+        "colocation_usd_per_kw_month": 100.0,
+        "installation_fraction": 0.1,
+        "spares_fraction": 0.05,
+        "support_fraction_per_year": 0.12,
+        "staff_fte_per_gpu": 0.01,
+        "staff_usd_per_fte_year": 120000.0,
         "resale_fraction": 0.4,
-    }  # fmt: skip
+    }
     parameter = [
         {"scenario": "base", "candidate_key": "", "key": key, "value": value} | {name: TAGS[name] for name in _SOURCED}
         for key, value in rates.items()

@@ -27,9 +27,15 @@ from .examples import bare, bought, candidate, line, with_overrides
 def _late(months: float, deposit: float = 1.0) -> Mix:
     """Return the owned cluster, rented until it is delivered."""
     parts = owned_and_rented(
-        "onprem/one", "cloud/one", nodes_share=1.0, most_work=1.0, expands=True, growth=GrowthSchedule(),
-        horizon_months=36.0, delivery_months=months,
-    )  # fmt: skip
+        "onprem/one",
+        "cloud/one",
+        nodes_share=1.0,
+        most_work=1.0,
+        expands=True,
+        growth=GrowthSchedule(),
+        horizon_months=36.0,
+        delivery_months=months,
+    )
     return Mix(
         key="onprem/one/bridged", target="onprem", nodes=1, gpus=8, parts=parts, delivery_months=months, deposit=deposit
     )
@@ -189,14 +195,24 @@ def test_a_financed_option_is_what_financing_beside_the_cash_flow_says(book: Pri
     cash, mine = (_of(found, key) for key in (late.key, paid.key))
     if financing.kind == "loan":
         wanted = with_loan(
-            ledger, late.key, cash.npv_after_tax_usd, share=financing.share, rate_per_year=financing.rate_per_year,
-            months=financing.months or 36, tax_rate=0.21,
-        )  # fmt: skip
+            ledger,
+            late.key,
+            cash.npv_after_tax_usd,
+            share=financing.share,
+            rate_per_year=financing.rate_per_year,
+            months=financing.months or 36,
+            tax_rate=0.21,
+        )
     else:
         wanted = with_lease(
-            ledger, late.key, cash.npv_after_tax_usd, kind=financing.kind.removesuffix("_lease"),
-            rate_per_year=financing.rate_per_year, residual=financing.residual, tax_rate=0.21,
-        )  # fmt: skip
+            ledger,
+            late.key,
+            cash.npv_after_tax_usd,
+            kind=financing.kind.removesuffix("_lease"),
+            rate_per_year=financing.rate_per_year,
+            residual=financing.residual,
+            tax_rate=0.21,
+        )
     assert mine.npv_after_tax_usd == pytest.approx(wanted.npv_after_tax_usd)
     if financing.kind == "operating_lease":
         assert mine.opex_usd == pytest.approx(cash.opex_usd + 36 * wanted.usd_per_month)
@@ -224,10 +240,17 @@ def test_books_audit(book_usd: float, written: float, caught: int) -> None:
         ],
         "asset_lot": [{"key": "a", "category": "compute", "bought_month": 0.0, "usd": 100.0, "gone_month": 12.0}],
         "written_off": [
-            {"key": "a", "category": "compute", "bought_month": 0.0, "year": 1.0, "month_end": 12.0, "usd": written,
-             "book_usd": book_usd}
+            {
+                "key": "a",
+                "category": "compute",
+                "bought_month": 0.0,
+                "year": 1.0,
+                "month_end": 12.0,
+                "usd": written,
+                "book_usd": book_usd,
+            }
         ],
-    }  # fmt: skip
+    }
     assert _audit("books_not_purchase", tables) == caught
 
 

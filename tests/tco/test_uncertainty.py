@@ -56,12 +56,19 @@ def test_base_draw_is_the_cash_flow(book: PriceBook) -> None:
 @pytest.mark.parametrize(
     ("key", "factor"),
     [
-        ("power_price_usd_per_kwh", 1.3), ("pue", 0.9), ("load_power_fraction", 1.1), ("idle_power_fraction", 0.8),
-        ("colocation_usd_per_kw_month", 1.2), ("installation_fraction", 2.0), ("spares_fraction", 0.5),
-        ("support_fraction_per_year", 1.4), ("staff_fte_per_gpu", 1.5), ("staff_usd_per_fte_year", 0.7),
+        ("power_price_usd_per_kwh", 1.3),
+        ("pue", 0.9),
+        ("load_power_fraction", 1.1),
+        ("idle_power_fraction", 0.8),
+        ("colocation_usd_per_kw_month", 1.2),
+        ("installation_fraction", 2.0),
+        ("spares_fraction", 0.5),
+        ("support_fraction_per_year", 1.4),
+        ("staff_fte_per_gpu", 1.5),
+        ("staff_usd_per_fte_year", 0.7),
         ("resale_fraction", 3.0),
     ],
-)  # fmt: skip
+)
 def test_a_draw_equals_the_engine_with_that_value(book: PriceBook, key: str, factor: float) -> None:
     """Scaling the categories gives what the engine gives when it runs with the changed value."""
     ledger = _ledger(book)
@@ -216,10 +223,16 @@ UNCERTAIN = (
     *(UncertainInput(key=key, low=0.5, high=1.5, reason="", source="") for key in ("cloud_price", "pue", "rent")),
     UncertainInput(key="resale_fraction", low=0.4, high=1.2, reason="", source="", distribution="beta"),
     UncertainInput(
-        key="run_time", low=0.5, high=1.5, reason="", source="", distribution="two_sided", correlation=0.8,
+        key="run_time",
+        low=0.5,
+        high=1.5,
+        reason="",
+        source="",
+        distribution="two_sided",
+        correlation=0.8,
         bands=tuple(OptionBand(name=key, keys=(key,), low=0.8, high=1.3) for key in ("aws", "gcp", "onprem")),
     ),
-)  # fmt: skip
+)
 
 
 @given(

@@ -31,8 +31,11 @@ def started(*options: str, **environment: str) -> tuple["subprocess.Popen[str]",
     """Start the command and return it with its address."""
     program = subprocess.Popen(
         [sys.executable, "-c", "from clusterwright.cli.main import run; run()", "web", "--port", "0", *options],
-        stderr=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | environment,
-    )  # fmt: skip
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | environment,
+    )
     assert program.stderr is not None
     line = program.stderr.readline()
     found = re.search(r"(http://\S+:\d+/)(?:#token=(\S+))?", line)
@@ -72,14 +75,27 @@ class Browser:
         self._program = subprocess.Popen(
             [
                 # A shell puts the pipes where Chromium reads and writes.
-                "bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash",
-                "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
-                "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
-                "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank",
+                "bash",
+                "-c",
+                f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}',
+                "bash",
+                "chromium",
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--hide-scrollbars",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-dev-shm-usage",
+                "--remote-debugging-pipe",
+                f"--user-data-dir={profile}",
+                "about:blank",
             ],
-            pass_fds=(theirs_in, theirs_out), stderr=subprocess.DEVNULL,
+            pass_fds=(theirs_in, theirs_out),
+            stderr=subprocess.DEVNULL,
             env=os.environ | {"HOME": str(profile), "NO_PROXY": "*"},
-        )  # fmt: skip
+        )
         os.close(theirs_in)
         os.close(theirs_out)
         self._in, self._out, self._left, self._number = ours_in, ours_out, b"", 0

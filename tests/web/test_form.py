@@ -37,9 +37,13 @@ def test_a_goal_of_services_is_no_field_of_a_run() -> None:
     """What the schema says of one kind of workload is shown for that kind, with an example of its own."""
     by_path = {field.path: field for field in fields() if field.path.startswith("goals.")}
     assert {path.removeprefix("goals."): field.kind for path, field in by_path.items()} == {
-        "finish_within": "", "confidence": "", "first_token": "serve", "time_per_token": "serve",
-        "percentile": "serve", "memory_confidence": "train finetune",
-    }  # fmt: skip
+        "finish_within": "",
+        "confidence": "",
+        "first_token": "serve",
+        "time_per_token": "serve",
+        "percentile": "serve",
+        "memory_confidence": "train finetune",
+    }
     assert by_path["goals.first_token"].example == "1 s"
     assert by_path["goals.first_token"].words.startswith("longest time from a request")
     assert by_path["goals.percentile"].example == "95"

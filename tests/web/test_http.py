@@ -34,12 +34,16 @@ def small() -> dict[str, Any]:
     return {
         "name": "small",
         "workload": {
-            "kind": "train", "model": "gpt3-175b", "tokens": 300e9, "sequence_length": 2048, "global_batch": 1536,
+            "kind": "train",
+            "model": "gpt3-175b",
+            "tokens": 300e9,
+            "sequence_length": 2048,
+            "global_batch": 1536,
         },
         "goals": {"finish_within": "30 days"},
         "targets": {"aws": {"instance": "p5.48xlarge", "region": "us-east-1"}},
         "economics": {"as_of": "2026-10-16"},
-    }  # fmt: skip
+    }
 
 
 def refused(reply: httpx.Response, status: int) -> dict[str, Any]:
@@ -267,8 +271,9 @@ def test_an_answer_that_takes_too_long_is_given_up_and_the_next_is_answered() ->
     """After a second the process that plans is ended with 408, and another one answers the next question."""
     wide = small()
     wide["targets"] = {
-        "aws": {"allowed_instances": "any", "region": "us-east-1"}, "onprem": {"allowed_systems": "any"},
-    }  # fmt: skip
+        "aws": {"allowed_instances": "any", "region": "us-east-1"},
+        "onprem": {"allowed_systems": "any"},
+    }
     with (
         running("--workers", "1", "--limit", "1") as found,
         httpx.Client(base_url=found.address, timeout=PATIENCE_S, trust_env=False) as client,

@@ -9,24 +9,78 @@ from clusterwright.catalog.records import Model
 from clusterwright.workload import transformer
 
 GPT3 = Model(
-    id="gpt3", name="GPT-3 175B", parameters=None, active_parameters=None, published_parameters=None, layers=96,
-    hidden=12288, heads=96, kv_heads=96, head_dim=128, ffn_hidden=49152, gated=False, vocab=50257, tied_embeddings=True,
-    max_context=2048, attention_kind="mha", learned_positions=2048, linear_biases=True, norm_biases=True,
-)  # fmt: skip
+    id="gpt3",
+    name="GPT-3 175B",
+    parameters=None,
+    active_parameters=None,
+    published_parameters=None,
+    layers=96,
+    hidden=12288,
+    heads=96,
+    kv_heads=96,
+    head_dim=128,
+    ffn_hidden=49152,
+    gated=False,
+    vocab=50257,
+    tied_embeddings=True,
+    max_context=2048,
+    attention_kind="mha",
+    learned_positions=2048,
+    linear_biases=True,
+    norm_biases=True,
+)
 LLAMA_70B = replace(
-    GPT3, id="llama", name="Llama 3 70B", layers=80, hidden=8192, heads=64, kv_heads=8, ffn_hidden=28672, gated=True,
-    vocab=128256, tied_embeddings=False, attention_kind="gqa", learned_positions=0, linear_biases=False,
+    GPT3,
+    id="llama",
+    name="Llama 3 70B",
+    layers=80,
+    hidden=8192,
+    heads=64,
+    kv_heads=8,
+    ffn_hidden=28672,
+    gated=True,
+    vocab=128256,
+    tied_embeddings=False,
+    attention_kind="gqa",
+    learned_positions=0,
+    linear_biases=False,
     norm_biases=False,
-)  # fmt: skip
+)
 MIXTRAL = replace(
-    LLAMA_70B, id="mixtral", layers=32, hidden=4096, heads=32, ffn_hidden=14336, vocab=32000, experts=8,
-    experts_per_token=2, moe_ffn_hidden=14336, dense_layers=0,
-)  # fmt: skip
+    LLAMA_70B,
+    id="mixtral",
+    layers=32,
+    hidden=4096,
+    heads=32,
+    ffn_hidden=14336,
+    vocab=32000,
+    experts=8,
+    experts_per_token=2,
+    moe_ffn_hidden=14336,
+    dense_layers=0,
+)
 DEEPSEEK_V3 = replace(
-    LLAMA_70B, id="v3", layers=61, hidden=7168, heads=128, kv_heads=128, ffn_hidden=18432, vocab=129280,
-    attention_kind="mla", experts=256, experts_per_token=8, shared_experts=1, moe_ffn_hidden=2048, dense_layers=3,
-    mla_q_lora=1536, mla_kv_lora=512, mla_rope_dim=64, mla_nope_dim=128, mla_v_dim=128, extra_parameters=58 * 256,
-)  # fmt: skip
+    LLAMA_70B,
+    id="v3",
+    layers=61,
+    hidden=7168,
+    heads=128,
+    kv_heads=128,
+    ffn_hidden=18432,
+    vocab=129280,
+    attention_kind="mla",
+    experts=256,
+    experts_per_token=8,
+    shared_experts=1,
+    moe_ffn_hidden=2048,
+    dense_layers=3,
+    mla_q_lora=1536,
+    mla_kv_lora=512,
+    mla_rope_dim=64,
+    mla_nope_dim=128,
+    mla_v_dim=128,
+    extra_parameters=58 * 256,
+)
 
 
 @pytest.mark.parametrize(

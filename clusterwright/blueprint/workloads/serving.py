@@ -177,9 +177,13 @@ class ServeOptions(Section):
         ):
             if applies and name in given and getattr(self, name):
                 raise refused(
-                    _OPTIONS, "{name} has no effect where {other}", "remove one of the two", at=name, name=name,
+                    _OPTIONS,
+                    "{name} has no effect where {other}",
+                    "remove one of the two",
+                    at=name,
+                    name=name,
                     other=other,
-                )  # fmt: skip
+                )
 
 
 class Serve(Section):

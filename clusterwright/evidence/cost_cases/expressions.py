@@ -20,8 +20,13 @@ _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.UAdd: operator.pos,
 }
 _FUNCTIONS: dict[str, Callable[..., float]] = {
-    "abs": abs, "ceil": math.ceil, "floor": math.floor, "max": max, "min": min, "round": round,
-}  # fmt: skip
+    "abs": abs,
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "max": max,
+    "min": min,
+    "round": round,
+}
 #: Names of figures; words that Python keeps for itself (`lambda`) may be names of options. Functions are called.
 _FIGURE = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?![\w.]*\s*\()")
 _MOST_NODES = 200

@@ -33,9 +33,10 @@ def _read(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - YAML holds
     code = match["code"] or "USD"
     if code not in rates:
         raise PydanticCustomError(
-            "quantity", "{found}: no rate of {code} is given",
+            "quantity",
+            "{found}: no rate of {code} is given",
             {"found": repr(value), "code": code, "help": f"give what one is worth, as in usd_per: {{{code}: 1.08}}"},
-        )  # fmt: skip
+        )
     number = float(match["number"].replace(",", "").replace("_", ""))
     return number * _SCALES[match["scale"]] * rates[code] * (-1.0 if match["minus"] else 1.0)
 
@@ -56,9 +57,11 @@ Change = Annotated[Fraction, Field(gt=-1, le=1)]
 Factor = Annotated[Fraction, Field(ge=0, le=1000)]
 
 _MONTHS = Kind(
-    name="term", base="months", example="36",
+    name="term",
+    base="months",
+    example="36",
     factors={"": 1.0, "month": 1.0, "months": 1.0, "year": 12.0, "years": 12.0},
-)  # fmt: skip
+)
 _HOURS = Kind(name="number of hours", base="h", example="730", factors={"": 1.0, "h": 1.0, "hours": 1.0})
 _LOAD = Kind(name="load", base="kW", example="10.2", factors={"": 1.0, "kW": 1.0, "W": 1e-3, "MW": 1e3})
 Months = Annotated[float, reader(_MONTHS), QuantitySchema(_MONTHS)]
@@ -77,12 +80,30 @@ Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str | float)
 _PERIODS = ("once", "hour", "used_hour", "month", "year")
 #: What a cost line may be counted per: of the whole option, of a GPU, a server, a kW of nameplate load or a USD bought.
 Per = Literal[
-    "once", "hour", "used_hour", "month", "year",
-    "gpu", "gpu_hour", "gpu_used_hour", "gpu_month", "gpu_year",
-    "server", "server_hour", "server_used_hour", "server_month", "server_year",
-    "kw", "kw_hour", "kw_used_hour", "kw_month", "kw_year",
-    "purchase", "purchase_month", "purchase_year",
-]  # fmt: skip
+    "once",
+    "hour",
+    "used_hour",
+    "month",
+    "year",
+    "gpu",
+    "gpu_hour",
+    "gpu_used_hour",
+    "gpu_month",
+    "gpu_year",
+    "server",
+    "server_hour",
+    "server_used_hour",
+    "server_month",
+    "server_year",
+    "kw",
+    "kw_hour",
+    "kw_used_hour",
+    "kw_month",
+    "kw_year",
+    "purchase",
+    "purchase_month",
+    "purchase_year",
+]
 _NAME = r"[A-Za-z][A-Za-z0-9_]{0,39}"
 
 
@@ -91,9 +112,10 @@ def _name(text: str) -> str:
         near = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:40]
         near = near if near[:1].isalpha() else f"x{near}"
         raise PydanticCustomError(
-            "quantity", "{found} cannot be a name: letters, digits and _, a letter first, up to 40, not vs",
+            "quantity",
+            "{found} cannot be a name: letters, digits and _, a letter first, up to 40, not vs",
             {"found": repr(text), "help": f"for example {near if near != 'vs' else 'versus'}"},
-        )  # fmt: skip
+        )
     return text
 
 

@@ -129,9 +129,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     source = " ".join(path.name for path in given.runs)
     given.output.mkdir(parents=True, exist_ok=True)
     written = calibration_tables.write(
-        given.output, "finetuning", fit(problem), bands, pairs,
-        source=source, date=date, rows=len(problem.rows),
-    )  # fmt: skip
+        given.output,
+        "finetuning",
+        fit(problem),
+        bands,
+        pairs,
+        source=source,
+        date=date,
+        rows=len(problem.rows),
+    )
     written.append(_write_samples(given.output, problem.rows, source=source, date=date))
     method = np.array([row.method for row in problem.rows])
     parts = {"all": np.ones(len(method), dtype=bool)} | {

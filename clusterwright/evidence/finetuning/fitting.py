@@ -38,12 +38,26 @@ from clusterwright.sizing.serving.calibration import (
 #: How far a global factor may move: standard deviation of its logarithm.
 FITTED = MappingProxyType(
     {
-        "activation_share": 0.1, "eager_bytes": 0.2, "copies": 0.3, "logit_share": 0.15, "efficiency_16": 0.2,
-        "efficiency_8": 0.2, "efficiency_4": 0.2, "power_share_16": 0.2, "power_share_8": 0.2, "power_share_4": 0.2,
-        "eager_share": 0.2, "bandwidth_share": 0.1, "link_share": 0.4, "step_s": 0.5, "host_share": 0.4,
-        "memory_scale": 0.02, "throughput_scale": 0.02, "time_scale": 0.05,
+        "activation_share": 0.1,
+        "eager_bytes": 0.2,
+        "copies": 0.3,
+        "logit_share": 0.15,
+        "efficiency_16": 0.2,
+        "efficiency_8": 0.2,
+        "efficiency_4": 0.2,
+        "power_share_16": 0.2,
+        "power_share_8": 0.2,
+        "power_share_4": 0.2,
+        "eager_share": 0.2,
+        "bandwidth_share": 0.1,
+        "link_share": 0.4,
+        "step_s": 0.5,
+        "host_share": 0.4,
+        "memory_scale": 0.02,
+        "throughput_scale": 0.02,
+        "time_scale": 0.05,
     }
-)  # fmt: skip
+)
 #: Standard deviation of what a level adds, and the factors that it adds to.
 ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
     {
@@ -124,9 +138,12 @@ def fit(problem: Problem, used: npt.NDArray[np.bool_] | None = None) -> Fitted:
             targets.append(target)
             noises.append(np.full(len(index), NOISE[metric]))
         values = shrunk(
-            np.concatenate(blocks), np.concatenate(targets), noise=np.concatenate(noises),
-            deviations=np.array(deviations), start=values,
-        )  # fmt: skip
+            np.concatenate(blocks),
+            np.concatenate(targets),
+            noise=np.concatenate(noises),
+            deviations=np.array(deviations),
+            start=values,
+        )
         fitted = _fitted(keys, values, belonging.levels, count)
     return fitted
 

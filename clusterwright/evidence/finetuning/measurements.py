@@ -53,14 +53,36 @@ _ROUND = re.compile(r"training_results_v(\d+\.\d+)", re.IGNORECASE)
 _RANK = re.compile(r"\br(?:ank)?\s*[=_-]?\s*(\d+)\b")
 #: Parts of how methods are written, the first that is found.
 _METHODS = (
-    ("inference", INFERENCE), ("generat", INFERENCE), ("qlora", QLORA), ("dora", DORA), ("lora", LORA),
-    ("prompt", PROMPT), ("prefix", PROMPT), ("adapter", ADAPTER), ("full", FULL),
-)  # fmt: skip
+    ("inference", INFERENCE),
+    ("generat", INFERENCE),
+    ("qlora", QLORA),
+    ("dora", DORA),
+    ("lora", LORA),
+    ("prompt", PROMPT),
+    ("prefix", PROMPT),
+    ("adapter", ADAPTER),
+    ("full", FULL),
+)
 _FORMATS = (
-    ("nf4-dq", "nf4-dq"), ("double", "nf4-dq"), ("nf4", "nf4"), ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp4", "fp4"),
-    ("fp8", "fp8"), ("int8", "int8"), ("8bit", "int8"), ("8-bit", "int8"), ("int4", "int4"), ("gptq", "int4"),
-    ("awq", "int4"), ("4bit", "nf4"), ("4-bit", "nf4"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"),
-)  # fmt: skip
+    ("nf4-dq", "nf4-dq"),
+    ("double", "nf4-dq"),
+    ("nf4", "nf4"),
+    ("nvfp4", "nvfp4"),
+    ("mxfp4", "mxfp4"),
+    ("fp4", "fp4"),
+    ("fp8", "fp8"),
+    ("int8", "int8"),
+    ("8bit", "int8"),
+    ("8-bit", "int8"),
+    ("int4", "int4"),
+    ("gptq", "int4"),
+    ("awq", "int4"),
+    ("4bit", "nf4"),
+    ("4-bit", "nf4"),
+    ("fp32", "fp32"),
+    ("bf16", "bf16"),
+    ("fp16", "fp16"),
+)
 _UNQUANTISED = ("", "none", "no", "bf16", "fp16", "16bit", "16-bit")
 #: The longest sequence of Alpaca, which all tables of one framework's own data set train on (litgpt's tables).
 _LONGEST_TOKENS = 1304.0

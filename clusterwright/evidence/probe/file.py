@@ -28,10 +28,28 @@ from clusterwright.evidence.rows import WrongCellError
 from clusterwright.input_files import read_text
 
 COLUMNS = (
-    "kind", "variant", "precision", "shape", "value", "unit", "seconds", "seconds_p10", "seconds_p90", "batches",
-    "calls", "clock_hz", "accelerator", "device", "place", "devices", "memory_bytes", "backend", "software",
-    "measured_at", "method",
-)  # fmt: skip
+    "kind",
+    "variant",
+    "precision",
+    "shape",
+    "value",
+    "unit",
+    "seconds",
+    "seconds_p10",
+    "seconds_p90",
+    "batches",
+    "calls",
+    "clock_hz",
+    "accelerator",
+    "device",
+    "place",
+    "devices",
+    "memory_bytes",
+    "backend",
+    "software",
+    "measured_at",
+    "method",
+)
 ACCELERATOR, PROCESSOR = "accelerator", "processor"
 #: A probe has 150 rows of 0.5 kB; files of several may be joined.
 _MOST_BYTES, _MOST_ROWS = 5_000_000, 5_000

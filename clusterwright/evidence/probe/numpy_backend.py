@@ -174,8 +174,9 @@ class TrainingStep:
         self._layers, self._inputs, self._targets, self._heads = layers, inputs, targets, heads
         self._head = {"head": head}
         self._groups = [*layers, self._head]
-        self._states = [{name: (np.zeros_like(one), np.zeros_like(one)) for name, one in group.items()}
-                        for group in self._groups]  # fmt: skip
+        self._states = [
+            {name: (np.zeros_like(one), np.zeros_like(one)) for name, one in group.items()} for group in self._groups
+        ]
         self._count = 0
 
     @property

@@ -51,9 +51,7 @@ _PRECISIONS = ("bf16", "fp16", "fp8", "tf32")
 
 
 def _cases(kind: str, variants: Iterable[str], precision: str, sizes: Iterable[tuple[int, ...]]) -> list[Case]:
-    return [
-        Case(kind=kind, variant=variant, precision=precision, sizes=one) for variant in variants for one in sizes
-    ]  # fmt: skip
+    return [Case(kind=kind, variant=variant, precision=precision, sizes=one) for variant in variants for one in sizes]
 
 
 def _by_size(cases: list[Case]) -> list[Case]:

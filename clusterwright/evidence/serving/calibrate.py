@@ -104,9 +104,19 @@ def _fold(group: str, count: int) -> int:
 def _curve_of(row: Measurement) -> str:
     """Return what measurements share that differ in their concurrency alone."""
     parts = (
-        row.model.name, row.accelerator.id, row.named_framework, row.precision, row.gpus, row.attention_tp,
-        row.expert_parallel, row.workers, row.input_tokens, row.output_tokens, row.speculative, row.scenario,
-    )  # fmt: skip
+        row.model.name,
+        row.accelerator.id,
+        row.named_framework,
+        row.precision,
+        row.gpus,
+        row.attention_tp,
+        row.expert_parallel,
+        row.workers,
+        row.input_tokens,
+        row.output_tokens,
+        row.speculative,
+        row.scenario,
+    )
     return " ".join(str(part) for part in parts)
 
 

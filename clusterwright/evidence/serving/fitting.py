@@ -42,15 +42,38 @@ from clusterwright.sizing.serving.configuration import Columns, columns_of
 #: Factors of the formulas that are fitted, and how far the global one may move (standard deviation of ln).
 FITTED = MappingProxyType(
     {
-        "efficiency_16": 0.3, "efficiency_8": 0.3, "efficiency_4": 0.4, "expert_efficiency": 0.3, "expert_rows": 0.7,
-        "attention_efficiency": 0.4, "bandwidth_share": 0.2, "cache_share": 0.4, "expert_bandwidth_share": 0.3,
-        "layer_s": 0.7, "expert_layer_s": 0.7, "step_s": 0.7, "sequence_s": 1.0, "collective_s": 0.7,
-        "link_share": 0.4, "imbalance": 0.5, "first_token_s": 1.0, "transfer_s": 1.0, "prefill_layer_s": 0.7,
-        "admission_steps": 1.0, "burst_share": 0.7, "queue_share": 0.7, "accepted_share": 0.3,
-        "draft_cost": 0.7, "step_scale": 0.5, "prefill_scale": 0.5, "idle_power": 0.3, "compute_power": 0.3,
-        "memory_power": 0.3, "reserved_bytes": 0.4,
+        "efficiency_16": 0.3,
+        "efficiency_8": 0.3,
+        "efficiency_4": 0.4,
+        "expert_efficiency": 0.3,
+        "expert_rows": 0.7,
+        "attention_efficiency": 0.4,
+        "bandwidth_share": 0.2,
+        "cache_share": 0.4,
+        "expert_bandwidth_share": 0.3,
+        "layer_s": 0.7,
+        "expert_layer_s": 0.7,
+        "step_s": 0.7,
+        "sequence_s": 1.0,
+        "collective_s": 0.7,
+        "link_share": 0.4,
+        "imbalance": 0.5,
+        "first_token_s": 1.0,
+        "transfer_s": 1.0,
+        "prefill_layer_s": 0.7,
+        "admission_steps": 1.0,
+        "burst_share": 0.7,
+        "queue_share": 0.7,
+        "accepted_share": 0.3,
+        "draft_cost": 0.7,
+        "step_scale": 0.5,
+        "prefill_scale": 0.5,
+        "idle_power": 0.3,
+        "compute_power": 0.3,
+        "memory_power": 0.3,
+        "reserved_bytes": 0.4,
     }
-)  # fmt: skip
+)
 _EFFICIENCIES = ("efficiency_16", "efficiency_8", "efficiency_4")
 _FIXED_TIMES = ("layer_s", "expert_layer_s", "step_s", "sequence_s", "collective_s")
 _ALL = ("step_scale", "prefill_scale")
@@ -59,16 +82,38 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
     {
         "vendor": (0.15, (*_ALL, *_EFFICIENCIES, *_FIXED_TIMES, "bandwidth_share", "cache_share", "link_share")),
         "generation": (
-            0.15, (*_ALL, *_EFFICIENCIES, *_FIXED_TIMES, "bandwidth_share", "cache_share", "link_share",
-             "energy_scale", "idle_power", "compute_power", "memory_power"),
+            0.15,
+            (
+                *_ALL,
+                *_EFFICIENCIES,
+                *_FIXED_TIMES,
+                "bandwidth_share",
+                "cache_share",
+                "link_share",
+                "energy_scale",
+                "idle_power",
+                "compute_power",
+                "memory_power",
+            ),
         ),
         "accelerator": (0.05, (*_ALL, "bandwidth_share", "layer_s", "energy_scale")),
         "framework": (
             0.2,
             (
-                *_ALL, *_FIXED_TIMES, "expert_efficiency", "attention_efficiency", "cache_share", "queue_share",
-                "first_token_s", "expert_bandwidth_share", "ttft_scale", "ttft_mean_scale", "reserved_bytes",
-                "prefill_layer_s", "admission_steps", "burst_share",
+                *_ALL,
+                *_FIXED_TIMES,
+                "expert_efficiency",
+                "attention_efficiency",
+                "cache_share",
+                "queue_share",
+                "first_token_s",
+                "expert_bandwidth_share",
+                "ttft_scale",
+                "ttft_mean_scale",
+                "reserved_bytes",
+                "prefill_layer_s",
+                "admission_steps",
+                "burst_share",
             ),
         ),
         # Counted, to know which releases were seen; what one adds cannot be distinguished from what its model does.
@@ -79,33 +124,66 @@ ADDITIONS: Mapping[str, tuple[float, tuple[str, ...]]] = MappingProxyType(
         "framework vendor": (0.15, ("admission_steps", "prefill_layer_s", "first_token_s", "burst_share")),
         "framework load": (0.15, ("admission_steps",)),
         "generation framework": (
-            0.12, (*_ALL, *_FIXED_TIMES, "expert_efficiency", "attention_efficiency", "cache_share", "ttft_scale",
-             "prefill_layer_s", "admission_steps"),
+            0.12,
+            (
+                *_ALL,
+                *_FIXED_TIMES,
+                "expert_efficiency",
+                "attention_efficiency",
+                "cache_share",
+                "ttft_scale",
+                "prefill_layer_s",
+                "admission_steps",
+            ),
         ),
         "generation format": (0.1, (*_ALL, "expert_efficiency", "expert_bandwidth_share", "expert_layer_s")),
         "framework format": (0.1, (*_ALL, "expert_efficiency", "expert_bandwidth_share", "expert_layer_s", "layer_s")),
         "architecture": (
-            0.12, (*_ALL, "attention_efficiency", "cache_share", "layer_s", "expert_layer_s", "sequence_s",
-             "prefill_layer_s", "burst_share"),
+            0.12,
+            (
+                *_ALL,
+                "attention_efficiency",
+                "cache_share",
+                "layer_s",
+                "expert_layer_s",
+                "sequence_s",
+                "prefill_layer_s",
+                "burst_share",
+            ),
         ),
         "sparse": (0.25, (*_ALL, "cache_share", "layer_s", "sequence_s", "attention_efficiency")),
         "framework architecture": (
-            0.12, (*_ALL, "attention_efficiency", "cache_share", "layer_s", "expert_layer_s", "sequence_s"),
+            0.12,
+            (*_ALL, "attention_efficiency", "cache_share", "layer_s", "expert_layer_s", "sequence_s"),
         ),
-        "disaggregated": (0.2, (*_ALL, *_FIXED_TIMES, "queue_share", "first_token_s", "ttft_scale", "ttft_mean_scale",
-                                "throughput_scale", "energy_scale")),
-        "framework disaggregated": (0.15, (*_ALL, "expert_layer_s", "sequence_s", "transfer_s", "ttft_scale",
-                                          "admission_steps", "burst_share")),
+        "disaggregated": (
+            0.2,
+            (
+                *_ALL,
+                *_FIXED_TIMES,
+                "queue_share",
+                "first_token_s",
+                "ttft_scale",
+                "ttft_mean_scale",
+                "throughput_scale",
+                "energy_scale",
+            ),
+        ),
+        "framework disaggregated": (
+            0.15,
+            (*_ALL, "expert_layer_s", "sequence_s", "transfer_s", "ttft_scale", "admission_steps", "burst_share"),
+        ),
         "speculative": (0.2, (*_ALL, "accepted_share", "draft_cost", "sequence_s", "step_s", "ttft_scale")),
         "framework speculative": (0.15, (*_ALL, "accepted_share", "draft_cost", "sequence_s", "step_s")),
         "architecture speculative": (0.12, (*_ALL, "accepted_share", "draft_cost")),
         "protocol": (
-            0.25, (*_ALL, *_EFFICIENCIES, "sequence_s", "step_s", "throughput_scale", "ttft_scale", "reserved_bytes"),
+            0.25,
+            (*_ALL, *_EFFICIENCIES, "sequence_s", "step_s", "throughput_scale", "ttft_scale", "reserved_bytes"),
         ),
         "data parallel": (0.2, (*_ALL, "collective_s", "link_share", "imbalance", "expert_layer_s", "sequence_s")),
         "framework data parallel": (0.12, (*_ALL, "collective_s", "expert_layer_s", "admission_steps", "burst_share")),
     }
-)  # fmt: skip
+)
 #: Standard deviation of what no level explains, by metric; larger than one row's, as rows of a curve err together.
 NOISE = MappingProxyType(
     {THROUGHPUT: 0.25, TPOT_MEDIAN: 0.25, TTFT_MEDIAN: 0.22, TTFT_MEAN: 0.22, TTFT_P99: 0.5, ENERGY: 0.25}

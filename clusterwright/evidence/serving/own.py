@@ -77,9 +77,7 @@ def learn(rows: Sequence[Measurement], shipped: Calibration) -> Own:
     ]
     deviations = np.array([_OF_LEVELS[problem.levels[index][0]] * _OF_FACTORS[name] for index, name in keys])
     matrix, target, noise = _equations(problem, shipped, keys)
-    values = shrunk(
-        matrix, target, noise=noise, deviations=deviations, start=np.zeros(len(keys)), rounds=5
-    )  # fmt: skip
+    values = shrunk(matrix, target, noise=noise, deviations=deviations, start=np.zeros(len(keys)), rounds=5)
     added: dict[Level, dict[str, float]] = {}
     for (index, name), value in zip(keys, values, strict=True):
         if value:
@@ -126,17 +124,25 @@ def write(folder: Path, own: Own, *, source: str, today: date) -> list[Path]:
         for name, value in (own.added.get(level) or {"none": 0.0}).items():
             before = factors.get((*level, name), {"value": "0", "rows": "0", "source": ""})
             factors[(*level, name)] = {
-                "kind": level[0], "level": level[1], "factor": name, "unit": "ln", "date": today.isoformat(),
-                "value": f"{float(before['value']) + value:.4f}", "rows": str(int(before["rows"]) + count),
+                "kind": level[0],
+                "level": level[1],
+                "factor": name,
+                "unit": "ln",
+                "date": today.isoformat(),
+                "value": f"{float(before['value']) + value:.4f}",
+                "rows": str(int(before["rows"]) + count),
                 "source": " ".join(part for part in (before["source"], source) if part),
-            }  # fmt: skip
+            }
     pairs = {(row["model"], row["accelerator"]): row for row in _rows(shipped / pair_table)}
     for pair, count in own.pairs.items():
         before = pairs.get(pair, {"rows": "0", "source": ""})
         pairs[pair] = {
-            "model": pair[0], "accelerator": pair[1], "rows": str(int(before["rows"]) + count),
-            "source": " ".join(part for part in (before["source"], source) if part), "date": today.isoformat(),
-        }  # fmt: skip
+            "model": pair[0],
+            "accelerator": pair[1],
+            "rows": str(int(before["rows"]) + count),
+            "source": " ".join(part for part in (before["source"], source) if part),
+            "date": today.isoformat(),
+        }
     texts = {
         factor_table: _text(FACTOR_COLUMNS, factors.values()),
         band_table: (shipped / band_table).read_text(encoding="utf-8"),

@@ -206,9 +206,19 @@ def document(calibrated: Calibrated, skipped: Sequence[NotExpressed]) -> str:
         skipped: rows that are not predicted.
     """
     parts = [
-        _HEAD, _kinds(calibrated), _families(calibrated), _beyond(calibrated), _parts(calibrated), _LIMITS, _MODEL,
-        _effects(calibrated), _sources(calibrated), _worst(calibrated), _skipped(skipped), _columns(),
-    ]  # fmt: skip
+        _HEAD,
+        _kinds(calibrated),
+        _families(calibrated),
+        _beyond(calibrated),
+        _parts(calibrated),
+        _LIMITS,
+        _MODEL,
+        _effects(calibrated),
+        _sources(calibrated),
+        _worst(calibrated),
+        _skipped(skipped),
+        _columns(),
+    ]
     return "\n".join(parts)
 
 
@@ -266,12 +276,16 @@ def _line(
     engine, plain = _score(calibrated, rows, errors), _score(calibrated, rows, calibrated.baseline_errors)
     held, ratio = inside
     return [
-        str(engine.rows), str(len({calibrated.runs[index].left_out_as for index in rows})),
-        _tenths(engine.median_error), _tenths(engine.p90_error),
+        str(engine.rows),
+        str(len({calibrated.runs[index].left_out_as for index in rows})),
+        _tenths(engine.median_error),
+        _tenths(engine.p90_error),
         _tenths(float(np.expm1(-np.median(errors[rows]))), signed=True),
-        _tenths(plain.median_error), _tenths(plain.p90_error), percent(float(held[rows].mean())),
+        _tenths(plain.median_error),
+        _tenths(plain.p90_error),
+        percent(float(held[rows].mean())),
         f"{float(np.median(ratio[rows])):.2f}",
-    ]  # fmt: skip
+    ]
 
 
 def _inside(calibrated: Calibrated) -> dict[bool, tuple[Array, Array]]:
@@ -379,10 +393,14 @@ def _sources(calibrated: Calibrated) -> str:
         publisher, _, family = source.rpartition("|")
         rows.append(
             [
-                publisher, family, str(found.rows), _tenths(found.median_error), _tenths(found.p90_error),
+                publisher,
+                family,
+                str(found.rows),
+                _tenths(found.median_error),
+                _tenths(found.p90_error),
                 f"{np.mean(errors[chosen]):+.3f}",
             ]
-        )  # fmt: skip
+        )
     header = ("source", "software", "rows", "median", "P90", "mean ln(measured/predicted)")
     return "\n## By source, each left out\n\n" + _table(header, rows)
 

@@ -32,11 +32,23 @@ def model_of(row: Cells, known: Iterable[Model]) -> Model:
     if heads % kv_heads:
         raise WrongCellError(f"column kv_heads: {heads} heads are not divisible by {kv_heads} key-value heads")
     stated = Model(
-        id=like.id if like else "", name=row.text("model") or row.text("id"), parameters=None, active_parameters=None,
-        published_parameters=None, layers=layers, hidden=row.whole("hidden"), heads=heads, kv_heads=kv_heads,
-        head_dim=row.whole("head_dim"), ffn_hidden=ffn, gated=gated, vocab=row.whole("vocab"),
-        tied_embeddings=not gated, max_context=None, attention_kind="gqa" if kv_heads < heads else "mha",
-    )  # fmt: skip
+        id=like.id if like else "",
+        name=row.text("model") or row.text("id"),
+        parameters=None,
+        active_parameters=None,
+        published_parameters=None,
+        layers=layers,
+        hidden=row.whole("hidden"),
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=row.whole("head_dim"),
+        ffn_hidden=ffn,
+        gated=gated,
+        vocab=row.whole("vocab"),
+        tied_embeddings=not gated,
+        max_context=None,
+        attention_kind="gqa" if kv_heads < heads else "mha",
+    )
     if experts:
         chosen = row.whole("top_k")
         if chosen > experts:

@@ -13,14 +13,24 @@ from clusterwright.errors import ClusterwrightError
 from clusterwright.units import BANDWIDTH, parse
 
 COLUMNS = (
-    "gpu", "accelerator", "devices_per_accelerator", "gpus", "network_bytes_per_s_per_gpu_one_way", "source", "note",
-)  # fmt: skip
+    "gpu",
+    "accelerator",
+    "devices_per_accelerator",
+    "gpus",
+    "network_bytes_per_s_per_gpu_one_way",
+    "source",
+    "note",
+)
 _SEPARATORS, _VENDOR = re.compile(r"[^a-z0-9]+"), re.compile(r"\b(nvidia|geforce|amd|instinct|google|aws|intel)\b")
 #: Of a module of several dies that software sees as devices, each has its share of these.
 _SHARED = (
-    "hbm_bytes", "hbm_bytes_per_s", "scale_up_bytes_per_s_per_gpu_one_way", "host_link_bytes_per_s_one_way", "power_w",
+    "hbm_bytes",
+    "hbm_bytes_per_s",
+    "scale_up_bytes_per_s_per_gpu_one_way",
+    "host_link_bytes_per_s_one_way",
+    "power_w",
     *(entry.name for entry in fields(Accelerator) if entry.name.startswith("dense_")),
-)  # fmt: skip
+)
 
 
 def measured_nodes(catalogue: Catalogue, path: Path | None = None) -> dict[str, NodeType]:

@@ -141,10 +141,12 @@ def _multiplication_facts(accelerator: Accelerator, measurements: Sequence[Measu
         return facts
     rows_half, width_half = facts[1].value, facts[2].value
     shares = [
-        one.value / eight_bit * (1 + rows_half / one.case.shape["m"])
+        one.value
+        / eight_bit
+        * (1 + rows_half / one.case.shape["m"])
         * (1 + width_half / min(one.case.shape["n"], one.case.shape["k"]))
         for one in own
-    ]  # fmt: skip
+    ]
     share = min(statistics.median(shares), 1.0) / share_of(accelerator.id, "fp8")
     note = f"fp8 over {len(own)} shapes, one scale per tensor"
     return [*facts, Fact(name="gemm_efficiency_eight_bit", value=share, rows=len(own), note=note)]

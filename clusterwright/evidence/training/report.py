@@ -148,7 +148,7 @@ def _figures(
     if predictions is None or not rows:
         found: dict[str, Any] = dict.fromkeys(
             ("median_ape", "p90_ape", "median_abs_log", "baseline_median_ape", "in_band", "false_oom", "rows_per_s")
-        )  # fmt: skip
+        )
         worst: list[dict[str, Any]] = []
     else:
         errors = predictions.errors[rows]

@@ -50,11 +50,14 @@ def number_rows(calibrated: Calibrated, *, source: str) -> list[dict[str, str]]:
         used = [run for run in calibrated.runs if run.stack == stack and generation in ("default", run.generation)]
         rows += [
             _row(
-                (generation, stack, name), float(getattr(tuning, name)), unit=_UNITS.get(name, "fraction"),
-                rows=len(used), source=source,
+                (generation, stack, name),
+                float(getattr(tuning, name)),
+                unit=_UNITS.get(name, "fraction"),
+                rows=len(used),
+                source=source,
             )
             for name in PRIORS
-        ]  # fmt: skip
+        ]
     return rows
 
 
@@ -172,9 +175,13 @@ def measured_rows(
                 kept.append((fact.name, stack))
                 continue
             row = _row(
-                (accelerator.id, stack, fact.name), fact.value, unit=_UNITS.get(fact.name, "fraction"),
-                rows=fact.rows, source=source, note=fact.note,
-            )  # fmt: skip
+                (accelerator.id, stack, fact.name),
+                fact.value,
+                unit=_UNITS.get(fact.name, "fraction"),
+                rows=fact.rows,
+                source=source,
+                note=fact.note,
+            )
             rows.append(row | {"method": _MEASURED})
     return rows, kept
 

@@ -257,10 +257,19 @@ def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
 def options_of(option: ServingOption) -> dict[str, str]:
     """Return what the blueprint says of how the framework runs, and what holds where it says nothing."""
     usual = {
-        "batching": "continuous", "chunked_prefill": "True", "step_tokens": "8192", "paged_cache": "True",
-        "max_sequences": str(_MOST_SEQUENCES), "draft_tokens": "3", "adapters.count": "0", "adapters.rank": "16",
-        "adapters.targets": "all", "adapters.resident": "", "offload.weights": "0", "offload.cache": "0",
-    }  # fmt: skip
+        "batching": "continuous",
+        "chunked_prefill": "True",
+        "step_tokens": "8192",
+        "paged_cache": "True",
+        "max_sequences": str(_MOST_SEQUENCES),
+        "draft_tokens": "3",
+        "adapters.count": "0",
+        "adapters.rank": "16",
+        "adapters.targets": "all",
+        "adapters.resident": "",
+        "offload.weights": "0",
+        "offload.cache": "0",
+    }
     start = "workload.options."
     return usual | {
         one.path.removeprefix(start): one.value for one in option.design.constraints if one.path.startswith(start)

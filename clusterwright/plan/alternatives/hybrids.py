@@ -178,9 +178,15 @@ class _Maker:
     def whole(self, owned: CandidateCost, bridge: CandidateCost | None) -> Mix:
         """Return an owned option as it is: rented until delivery, where that takes time."""
         return self._mix(
-            owned.key, owned, bridge or owned, owned_key=owned.key, target=owned.target, nodes=owned.nodes,
-            most_work=1.0, expands=True,
-        )  # fmt: skip
+            owned.key,
+            owned,
+            bridge or owned,
+            owned_key=owned.key,
+            target=owned.target,
+            nodes=owned.nodes,
+            most_work=1.0,
+            expands=True,
+        )
 
     def _mix(
         self,

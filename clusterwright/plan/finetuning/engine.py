@@ -65,12 +65,18 @@ _FROZEN_PASSES, _FULL_PASSES = 2, 3
 #: Shares of a step below this are not named as limits.
 _WORTH_NAMING = 0.03
 _LIMITS = {
-    "multiplying": "multiplications and attention", "element_wise": "element-wise kernels",
-    "unpacking": "unpacking weights", "gathering": "gathering divided weights",
-    "uncompiled": "kernels that no compiler fuses", "tensor_parallel": "all-reduces of shared layers",
-    "host_memory": "states in host memory", "updating": "sums of gradients and updates",
-    "reference": "the frozen reference", "scoring": "scoring answers", "generating": "generating answers",
-}  # fmt: skip
+    "multiplying": "multiplications and attention",
+    "element_wise": "element-wise kernels",
+    "unpacking": "unpacking weights",
+    "gathering": "gathering divided weights",
+    "uncompiled": "kernels that no compiler fuses",
+    "tensor_parallel": "all-reduces of shared layers",
+    "host_memory": "states in host memory",
+    "updating": "sums of gradients and updates",
+    "reference": "the frozen reference",
+    "scoring": "scoring answers",
+    "generating": "generating answers",
+}
 
 
 def finetuning_engine(blueprint: Blueprint, resolved: Resolved, facts: Facts) -> "FinetuningEngine":
@@ -181,11 +187,11 @@ class FinetuningEngine(EndingRun):
         """Return the goodput of a rented size on nodes that are kept, and on ones that the cloud takes back."""
         nodes = [point.nodes - blueprint.reliability.spare_nodes]
         kept, spot = (
-            goodputs_of(
-                self._reliability(blueprint, point.node, spot=taken_back), nodes=nodes, model=self.model
-            )[0].fraction
+            goodputs_of(self._reliability(blueprint, point.node, spot=taken_back), nodes=nodes, model=self.model)[
+                0
+            ].fraction
             for taken_back in (False, True)
-        )  # fmt: skip
+        )
         return kept, spot
 
     def assumptions(self, blueprint: Blueprint, options: Sequence[Option]) -> list[Parameter]:

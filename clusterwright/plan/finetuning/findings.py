@@ -61,9 +61,11 @@ def _advice(job: FinetuneJob, node: NodeType, catalogue: Catalogue, calibration:
 def too_few_nodes(needed: int, bounds: NodeBounds, target: ResolvedTarget) -> Finding:
     """Return `FTN011`: the target may not have a number of nodes on which the run fits and its batch divides."""
     node = target.node
-    allowed = "no number of nodes that the target may have" if bounds.most is None else (
-        f"no number of nodes up to {bounds.most:,}"
-    )  # fmt: skip
+    allowed = (
+        "no number of nodes that the target may have"
+        if bounds.most is None
+        else (f"no number of nodes up to {bounds.most:,}")
+    )
     return Finding(
         id="FTN011",
         path=("targets", target.target, "max_nodes"),

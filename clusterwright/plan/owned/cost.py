@@ -151,9 +151,15 @@ def _given(key: str, band: Band, reason: str = "given by the user") -> Parameter
     high = band.base if band.high is None else band.high
     ends = (high, low) if key in _INCOME else (low, high)
     return Parameter(
-        key=key, value=band.base, low=ends[0], high=ends[1], unit=_unit(key), basis="given", reason=reason,
+        key=key,
+        value=band.base,
+        low=ends[0],
+        high=ends[1],
+        unit=_unit(key),
+        basis="given",
+        reason=reason,
         source="blueprint",
-    )  # fmt: skip
+    )
 
 
 def _unit(key: str) -> str:

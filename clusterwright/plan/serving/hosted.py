@@ -102,7 +102,7 @@ def _offer(
     later = (
         ((traffic.inputs + traffic.cached) * (hosted.batch_input_usd or 0.0))
         + traffic.outputs * (hosted.batch_output_usd or 0.0)
-    ) / _MILLION  # fmt: skip
+    ) / _MILLION
     share = asked.batch_share if batch_known else 0.0
     usd = now * (1.0 - share) + later * share
     tokens = traffic.inputs + traffic.cached + traffic.outputs

@@ -8,10 +8,18 @@ from clusterwright.units import percent
 
 #: Terms of memory as they are called, and their fields.
 MEMORY_TERMS = (
-    ("weights", "weights"), ("adapters", "adapters"), ("gradients", "gradients"), ("moments", "optimizer"),
-    ("activations", "activations"), ("logits", "logits"), ("buffers", "buffers"), ("allocator", "allocator"),
-    ("context", "context"), ("vLLM", "serving_weights"), ("vLLM's cache", "serving_cache"),
-)  # fmt: skip
+    ("weights", "weights"),
+    ("adapters", "adapters"),
+    ("gradients", "gradients"),
+    ("moments", "optimizer"),
+    ("activations", "activations"),
+    ("logits", "logits"),
+    ("buffers", "buffers"),
+    ("allocator", "allocator"),
+    ("context", "context"),
+    ("vLLM", "serving_weights"),
+    ("vLLM's cache", "serving_cache"),
+)
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 

@@ -8,9 +8,15 @@ from clusterwright.units import counted, days_text, duration_text
 NAME_OF_TARGET = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "onprem": "on premises"}
 #: Providers of which only prices are known; another one goes by its own name.
 NAME_OF_PROVIDER = {
-    "coreweave": "CoreWeave", "crusoe": "Crusoe", "hyperstack": "Hyperstack", "lambda": "Lambda", "nebius": "Nebius",
-    "oci": "Oracle Cloud", "runpod": "RunPod", "runpod-community": "RunPod community",
-}  # fmt: skip
+    "coreweave": "CoreWeave",
+    "crusoe": "Crusoe",
+    "hyperstack": "Hyperstack",
+    "lambda": "Lambda",
+    "nebius": "Nebius",
+    "oci": "Oracle Cloud",
+    "runpod": "RunPod",
+    "runpod-community": "RunPod community",
+}
 #: This many of the hardware not chosen are named where the answer is short.
 _CLOSEST = 3
 #: Terms under which a cloud starts the nodes when it has them all, however long that takes.
@@ -318,9 +324,11 @@ def on_demand_text(plan: Plan, way: Alternative, money: MoneyFormat) -> str:
     same = plan.alternative(f"{way.key.partition('/')[0]}/on_demand")
     if way.money.term == "on_demand" or way.money.run_usd is None or same is None or same.money.run_usd is None:
         return ""
-    size = "" if (same.cluster.nodes, same.cluster.instance) == (way.cluster.nodes, way.cluster.instance) else (
-        f" with {counted(same.cluster.nodes, 'node')} in {duration_text(same.performance.calendar_days)}"
-    )  # fmt: skip
+    size = (
+        ""
+        if (same.cluster.nodes, same.cluster.instance) == (way.cluster.nodes, way.cluster.instance)
+        else (f" with {counted(same.cluster.nodes, 'node')} in {duration_text(same.performance.calendar_days)}")
+    )
     return f"{money.text(same.money.run_usd)} on demand{size}"
 
 

@@ -79,9 +79,20 @@ def ways(
         sequences: of one pass on each card.
     """
     base = Configuration(
-        accelerator=accelerator, model=model, framework="", method=FULL, precision="bf16", gpus=1.0, nodes=1.0,
-        sequences=sequences, model_parallel=1.0, tokens=tokens, filled=1.0, global_batch=sequences, recompute=ALWAYS,
-    )  # fmt: skip
+        accelerator=accelerator,
+        model=model,
+        framework="",
+        method=FULL,
+        precision="bf16",
+        gpus=1.0,
+        nodes=1.0,
+        sequences=sequences,
+        model_parallel=1.0,
+        tokens=tokens,
+        filled=1.0,
+        global_batch=sequences,
+        recompute=ALWAYS,
+    )
     runs = [
         _run(base, method, precision, moments, count) for method, precision, _, moments in _WAYS for count in COUNTS
     ]

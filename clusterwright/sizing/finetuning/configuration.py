@@ -19,8 +19,14 @@ from clusterwright.sizing.serving.configuration import device_of
 from clusterwright.workload.inference import NamedModel, ServedModel
 
 FULL, LORA, QLORA, DORA, ADAPTER, PROMPT, INFERENCE = METHODS = (
-    "full", "lora", "qlora", "dora", "adapter", "prompt", "inference",
-)  # fmt: skip
+    "full",
+    "lora",
+    "qlora",
+    "dora",
+    "adapter",
+    "prompt",
+    "inference",
+)
 #: Formats that QLoRA stores its base in (arXiv 2305.14314, and bitsandbytes' and GPTQ's kernels).
 QLORA_FORMATS = ("nf4", "nf4-dq", "int4", "int8", "fp4")
 QUERY, KEY, VALUE, OUTPUT, MLP = "query", "key", "value", "output", "mlp"

@@ -129,9 +129,13 @@ def fewest_cards(
         ((chip.hbm_bytes or 0.0) * count, count, chip.id, chip) for chip in accelerators for count in _CARDS
     ):
         node = NodeType(
-            id=chip.id, accelerator=chip, gpus=count, hbm_bytes_per_gpu=held / count, network_kind="none",
+            id=chip.id,
+            accelerator=chip,
+            gpus=count,
+            hbm_bytes_per_gpu=held / count,
+            network_kind="none",
             network_bytes_per_s_per_gpu_one_way=0.0,
-        )  # fmt: skip
+        )
         if search(free, node, (1,), calibration):
             return chip, count
     return None
@@ -173,9 +177,16 @@ def _layouts(job: FinetuneJob, node: NodeType, count: int) -> Iterator[FinetuneL
         for (sharding, shards), batch, again, together_generating in ways:
             if each % batch == 0:
                 yield FinetuneLayout(
-                    gpus=gpus, tensor=tensor, data=groups, sharding=sharding, shards=shards, micro_batch=batch,
-                    accumulation=each // batch, recompute=again, generation_tensor=together_generating,
-                )  # fmt: skip
+                    gpus=gpus,
+                    tensor=tensor,
+                    data=groups,
+                    sharding=sharding,
+                    shards=shards,
+                    micro_batch=batch,
+                    accumulation=each // batch,
+                    recompute=again,
+                    generation_tensor=together_generating,
+                )
 
 
 def _generating(job: FinetuneJob, node: NodeType, gpus: int) -> tuple[int, ...]:
@@ -472,10 +483,15 @@ def _banded(value: float, band: tuple[float, float]) -> Predicted:
 def _step(found: _Found, index: int) -> FinetuneStep:
     time = found.time
     parts = {
-        "multiplying": time.multiplied, "element_wise": time.streamed, "unpacking": time.unpacked,
-        "gathering": time.waiting, "uncompiled": time.interpreted, "tensor_parallel": time.shared,
-        "host_memory": time.hosted, "updating": time.update,
-    }  # fmt: skip
+        "multiplying": time.multiplied,
+        "element_wise": time.streamed,
+        "unpacking": time.unpacked,
+        "gathering": time.waiting,
+        "uncompiled": time.interpreted,
+        "tensor_parallel": time.shared,
+        "host_memory": time.hosted,
+        "updating": time.update,
+    }
     seconds = {name: float(np.asarray(values)[index]) for name, values in parts.items()}
     total, shares = sum(seconds.values()), _shares(found, index)
     training = shares.pop("training")

@@ -20,16 +20,28 @@ EVERY = "every"
 NEW_RELEASE, NEW_FAMILY, UNNAMED = "release not measured", "software not measured", "software not named"
 #: Accelerators: its generation was measured, its vendor was, or neither.
 NEW_ACCELERATOR, NEW_GENERATION, NEW_VENDOR = (
-    "accelerator not measured", "generation not measured", "vendor not measured",
-)  # fmt: skip
+    "accelerator not measured",
+    "generation not measured",
+    "vendor not measured",
+)
 #: Few sources have measured the accelerator's generation with the kind of model, dense or with experts.
 FEW_SOURCES = "few sources"
 #: Models with experts, narrow ones, and long sequences; software that runs operation by operation.
 EXPERTS, NARROW, LONG, EAGER = "experts", "narrow", "long sequences", "eager software"
 PARTS = (
-    EVERY, NEW_RELEASE, NEW_FAMILY, UNNAMED, NEW_ACCELERATOR, NEW_GENERATION, NEW_VENDOR, FEW_SOURCES, EXPERTS, NARROW,
-    LONG, EAGER,
-)  # fmt: skip
+    EVERY,
+    NEW_RELEASE,
+    NEW_FAMILY,
+    UNNAMED,
+    NEW_ACCELERATOR,
+    NEW_GENERATION,
+    NEW_VENDOR,
+    FEW_SOURCES,
+    EXPERTS,
+    NARROW,
+    LONG,
+    EAGER,
+)
 #: A software that was not measured is a release that was not, and no better known than one without a name, so that its
 #: band is never narrower than theirs.
 NEW_SOFTWARE = (NEW_RELEASE, UNNAMED, NEW_FAMILY)

@@ -58,10 +58,12 @@ def half_ways(
         ways[LEAFWISE] = _allowed(device.leafwise, inside + outside)
     if anywhere(device.in_network):
         outside = collectives.in_network_half(
-            size_bytes=share, ranks=where.remote, tiers=_tiers(where),
+            size_bytes=share,
+            ranks=where.remote,
+            tiers=_tiers(where),
             bytes_per_s=_reducing_bytes_per_s(device, tuning, where=where, span=span),
             latency_s=latency * factor("in-network").latency,
-        )  # fmt: skip
+        )
         ways[IN_NETWORK] = _allowed(device.in_network, inside + outside)
     if anywhere(device.flat):
         flat = _flat_half_s(device, tuning, size_bytes=size_bytes, ranks=ranks, stride=stride, where=where)
@@ -94,17 +96,21 @@ def all_reduce_ways(
         ways[TREE] = _allowed(device.tree, inside + outside)
     if anywhere(device.in_network):
         outside = collectives.in_network_all_reduce(
-            size_bytes=share, ranks=where.remote, tiers=_tiers(where),
+            size_bytes=share,
+            ranks=where.remote,
+            tiers=_tiers(where),
             bytes_per_s=_reducing_bytes_per_s(device, tuning, where=where, span=span),
             latency_s=latency * factor("in-network").latency,
-        )  # fmt: skip
+        )
         ways[IN_NETWORK] = _allowed(device.in_network, inside + outside)
     if anywhere(device.in_domain):
         up = topology.scale_up_bytes_per_s(device, tuning, ranks=where.local, stride=stride)
         reduced = collectives.switch_domain_all_reduce(
-            size_bytes=size_bytes, ranks=where.local, bytes_per_s=up * factor("in-domain").bandwidth,
+            size_bytes=size_bytes,
+            ranks=where.local,
+            bytes_per_s=up * factor("in-domain").bandwidth,
             latency_s=tuning.scale_up_latency_s,
-        )  # fmt: skip
+        )
         alone = np.asarray(where.remote) <= 1
         ways[IN_DOMAIN] = _allowed(np.where(alone, device.in_domain, 0.0), reduced)
     return ways

@@ -187,9 +187,15 @@ def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layo
             overhead_s=tuning.layer_overhead_s,
         )
         return LayerCompute(
-            total_s=total, again_s=again, forward_s=forward, weight_s=multiplied,
-            multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
-        )  # fmt: skip
+            total_s=total,
+            again_s=again,
+            forward_s=forward,
+            weight_s=multiplied,
+            multiplied_s=multiplied,
+            streamed_s=streamed,
+            attended_s=attended,
+            scores_passes=scores,
+        )
     copied = experts.layer_streaming_s(shape, device, tuning, rows=rows, tp=tp)
     added = experts.layer_s(shape, device, tuning, layouts=layouts, rows=rows)
     routed = shape.expert_share * added
@@ -208,10 +214,17 @@ def layer_compute(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layo
     slower = launched / total
     weight = multiplied + shape.expert_share * (added - copied)
     return LayerCompute(
-        total_s=launched, again_s=both - launched, forward_s=slower * forward, weight_s=slower * weight,
-        multiplied_s=multiplied, streamed_s=streamed, attended_s=attended, scores_passes=scores,
-        experts_s=routed, launch_s=launch,
-    )  # fmt: skip
+        total_s=launched,
+        again_s=both - launched,
+        forward_s=slower * forward,
+        weight_s=slower * weight,
+        multiplied_s=multiplied,
+        streamed_s=streamed,
+        attended_s=attended,
+        scores_passes=scores,
+        experts_s=routed,
+        launch_s=launch,
+    )
 
 
 def head_compute_s(shape: Shape, device: Device, tuning: Tuning, *, rows: Values, tp: Values) -> Values:

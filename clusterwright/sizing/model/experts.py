@@ -44,9 +44,13 @@ def layer_s(shape: Shape, device: Device, tuning: Tuning, *, layouts: Layouts, r
     grouped: Values = 0.0
     for inner, outer in sides:
         grouped = grouped + saturation * multiplication_s(
-            rows=np.maximum(computed, 1e-9), inner=inner, outer=outer, rate=rate, rows_half=0.0,
+            rows=np.maximum(computed, 1e-9),
+            inner=inner,
+            outer=outer,
+            rate=rate,
+            rows_half=0.0,
             width_half=tuning.width_half,
-        )  # fmt: skip
+        )
     shared = mlp_multiplications_s(shape, device, tuning, rows=rows, tp=tp, width=np.maximum(shape.shared_ffn, 1e-6))
     return (
         grouped

@@ -25,11 +25,20 @@ from clusterwright.sizing.serving.configuration import Configuration, format_of
 from clusterwright.workload.inference import NamedModel
 
 THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, TTFT_MEAN, TTFT_P99, ENERGY = METRICS = (
-    "throughput", "tpot_median", "ttft_median", "ttft_mean", "ttft_p99", "energy",
-)  # fmt: skip
+    "throughput",
+    "tpot_median",
+    "ttft_median",
+    "ttft_mean",
+    "ttft_p99",
+    "energy",
+)
 KNOWN_PAIR, UNSEEN_PAIR, UNSEEN_HARDWARE, UNSEEN_MODEL, BOTH_UNSEEN = LEVELS = (
-    "known pair", "unseen pair", "unseen hardware", "unseen model", "both unseen",
-)  # fmt: skip
+    "known pair",
+    "unseen pair",
+    "unseen hardware",
+    "unseen model",
+    "both unseen",
+)
 #: Scales of what the formulas give, by the metrics that each multiplies.
 SCALES = MappingProxyType(
     {
@@ -146,10 +155,19 @@ def protocol_of(row: Configuration) -> str:
 def seen_alike(row: Configuration) -> Hashable:
     """Return what levels, kind and texts of a configuration follow from: configurations that share it share these."""
     return (
-        id(row.model), id(row.accelerator), row.framework, row.precision, row.speculative, row.release, row.scenario,
-        row.static, row.prefill_workers > 0, row.attention_tp == 1 < row.gpus_per_worker,
-        row.concurrency >= MANY_REQUESTS, row.concurrency == np.inf,
-    )  # fmt: skip
+        id(row.model),
+        id(row.accelerator),
+        row.framework,
+        row.precision,
+        row.speculative,
+        row.release,
+        row.scenario,
+        row.static,
+        row.prefill_workers > 0,
+        row.attention_tp == 1 < row.gpus_per_worker,
+        row.concurrency >= MANY_REQUESTS,
+        row.concurrency == np.inf,
+    )
 
 
 def kind_of(row: Configuration) -> str:

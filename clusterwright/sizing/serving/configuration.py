@@ -24,21 +24,47 @@ _POWER_W = 400.0
 _MOST_SEQUENCES = 4096.0
 #: What of a configuration `place_of` reads: its layout, and its load, which alone differs along a curve.
 _LAYOUT = attrgetter(
-    "precision", "cache_precision", "gpus", "gpus_per_worker", "workers", "attention_tp", "expert_parallel", "pipeline",
-    "prefill_gpus_per_worker", "prefill_workers", "prefill_attention_tp", "prefill_expert_parallel", "speculative",
+    "precision",
+    "cache_precision",
+    "gpus",
+    "gpus_per_worker",
+    "workers",
+    "attention_tp",
+    "expert_parallel",
+    "pipeline",
+    "prefill_gpus_per_worker",
+    "prefill_workers",
+    "prefill_attention_tp",
+    "prefill_expert_parallel",
+    "speculative",
     "static",
-)  # fmt: skip
+)
 _LOAD = attrgetter(
-    "input_tokens", "output_tokens", "reserved_tokens", "concurrency", "most_sequences", "shortest_share", "waves",
-    "first_token_limit_s", "time_per_token_limit_s",
-)  # fmt: skip
+    "input_tokens",
+    "output_tokens",
+    "reserved_tokens",
+    "concurrency",
+    "most_sequences",
+    "shortest_share",
+    "waves",
+    "first_token_limit_s",
+    "time_per_token_limit_s",
+)
 _Row = TypeVar("_Row", bound="Configuration")
 
 #: Families of frameworks by a part of the name, the first that is found.
 _FRAMEWORKS = (
-    ("sglang", "sglang"), ("vllm", "vllm"), ("trt", "trt"), ("tensorrt", "trt"), ("nim", "trt"), ("neuron", "neuron"),
-    ("llm-d", "vllm"), ("mango", "vllm"), ("llmboost", "vllm"), ("tgi", "tgi"),
-)  # fmt: skip
+    ("sglang", "sglang"),
+    ("vllm", "vllm"),
+    ("trt", "trt"),
+    ("tensorrt", "trt"),
+    ("nim", "trt"),
+    ("neuron", "neuron"),
+    ("llm-d", "vllm"),
+    ("mango", "vllm"),
+    ("llmboost", "vllm"),
+    ("tgi", "tgi"),
+)
 
 
 #: The version at the end of a framework's name.

@@ -223,11 +223,16 @@ def _prefilling(workers: _Workers, step_s: Array) -> _Prefilling:
     gpus = np.asarray(own.place.gpus)
     handing = np.stack(
         [
-            handing_s(own.model, own.device, replace(own.place, prefill_gpus=gpus, gpus=np.full(count, other)),
-                      tokens=service.inputs.mean)
+            handing_s(
+                own.model,
+                own.device,
+                replace(own.place, prefill_gpus=gpus, gpus=np.full(count, other)),
+                tokens=service.inputs.mean,
+            )
             for other in gpus
-        ], axis=1,
-    )  # fmt: skip
+        ],
+        axis=1,
+    )
     fixed = (np.asarray(factors.first_token_s) + np.asarray(factors.transfer_s))[:, None, None]
     handed = handing[:, :, None]
     first = fixed + gathered / 2.0 + np.maximum(alone, among * (1.0 + rate * gathered)) + waiting + handed

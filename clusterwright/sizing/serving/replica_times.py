@@ -309,9 +309,13 @@ def gathered_at(service: Service, columns: Columns, index: npt.NDArray[np.intp],
     if decodes:
         context = service.inputs.mean + service.outputs.mean / 2.0
         step_s = decode_step(
-            deepened(own.model), deepened(own.device), deepened(own.place), deepened(factors),
-            sequences=batch_sizes(most), context=context,
-        ).total  # fmt: skip
+            deepened(own.model),
+            deepened(own.device),
+            deepened(own.place),
+            deepened(factors),
+            sequences=batch_sizes(most),
+            context=context,
+        ).total
     work = BatchWork(
         input_s=input_s,
         least_input_s=np.asarray(prefill_alone(*known, tokens=new)),

@@ -170,9 +170,14 @@ class StepColumns:
     def row(self, index: int, *, scale: float = 1.0) -> StepTime:
         """Return one layout's parts, multiplied by `scale`."""
         names = (
-            "compute_s", "tensor_parallel_s", "pipeline_bubble_s", "pipeline_transfer_s", "data_parallel_s",
-            "optimizer_s", "offload_s",
-        )  # fmt: skip
+            "compute_s",
+            "tensor_parallel_s",
+            "pipeline_bubble_s",
+            "pipeline_transfer_s",
+            "data_parallel_s",
+            "optimizer_s",
+            "offload_s",
+        )
         columns = {name: np.atleast_1d(np.asarray(getattr(self, name))) for name in names}
         return StepTime(**{name: scale * float(each[index if each.size > 1 else 0]) for name, each in columns.items()})
 
@@ -375,9 +380,15 @@ def step_columns(
         update_s = update_s * (0.0 if upkeep.offload.optimizer else 1.0)
     if upkeep.optimizer.iterations:
         update_s = update_s + orthogonalisation_s(
-            upkeep.optimizer, shape, device, tuning, layouts,
-            stage_layers=copies * middle, shards=shards, expert_shards=expert_shards,
-        )  # fmt: skip
+            upkeep.optimizer,
+            shape,
+            device,
+            tuning,
+            layouts,
+            stage_layers=copies * middle,
+            shards=shards,
+            expert_shards=expert_shards,
+        )
     return StepColumns(
         compute_s=count * (computed + stage.head_extra_s),
         tensor_parallel_s=count * exchanged,

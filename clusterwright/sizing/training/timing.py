@@ -150,9 +150,15 @@ def time_all(
     running: Values = 0.0
     if elastic and row.size:
         kept = elastic_nodes(
-            job, shape, device, replace(space.at(mode, row), recompute_layers=layers), gpus_per_node=node.gpus,
-            upkeep=upkeep, node=node, reliability=reliability,
-        )  # fmt: skip
+            job,
+            shape,
+            device,
+            replace(space.at(mode, row), recompute_layers=layers),
+            gpus_per_node=node.gpus,
+            upkeep=upkeep,
+            node=node,
+            reliability=reliability,
+        )
         running = kept / nodes
     starts = _starts(job, node, space, row, step_s=step_s, reliability=reliability)
     days = calendar_days(job, step_s=step_s, nodes=nodes, running_share=running, reliability=reliability, starts=starts)

@@ -78,17 +78,30 @@ class _Links:
         found = ways(self.device, self.tuning, size_bytes=size, ranks=ranks, stride=stride)
         way = min(found, key=lambda key: float(found[key]))
         return Traffic(
-            name=name, ranks=int(ranks), stride=int(stride), level=self.level(ranks * stride), way=way,
-            size_bytes=size, bytes_per_s=self.bytes_per_s(ranks, stride), seconds=halves * float(found[way]),
+            name=name,
+            ranks=int(ranks),
+            stride=int(stride),
+            level=self.level(ranks * stride),
+            way=way,
+            size_bytes=size,
+            bytes_per_s=self.bytes_per_s(ranks, stride),
+            seconds=halves * float(found[way]),
             times=times,
-        )  # fmt: skip
+        )
 
     def pair(self, name: str, *, size: float, ranks: float, stride: float, span: float, times: float) -> Traffic:
         bandwidth, latency = groups.pair_links(self.device, self.tuning, span=span)
         return Traffic(
-            name=name, ranks=int(ranks), stride=int(stride), level=self.level(span), way=PAIRS, size_bytes=size,
-            bytes_per_s=float(bandwidth), seconds=size / float(bandwidth) + float(latency), times=times,
-        )  # fmt: skip
+            name=name,
+            ranks=int(ranks),
+            stride=int(stride),
+            level=self.level(span),
+            way=PAIRS,
+            size_bytes=size,
+            bytes_per_s=float(bandwidth),
+            seconds=size / float(bandwidth) + float(latency),
+            times=times,
+        )
 
 
 def traffic_of(job: TrainingJob, node: NodeType, layout: Layout, calibration: Calibration) -> tuple[Traffic, ...]:

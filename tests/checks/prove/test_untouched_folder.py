@@ -15,11 +15,15 @@ from clusterwright.interface.planning import plan
 _BLUEPRINT = {
     "name": "llama-7b",
     "workload": {
-        "kind": "train", "model": "llama-2-7b", "tokens": 1e12, "sequence_length": 4096, "global_batch": 1024,
+        "kind": "train",
+        "model": "llama-2-7b",
+        "tokens": 1e12,
+        "sequence_length": 4096,
+        "global_batch": 1024,
     },
     "goals": {"finish_within": "60 days"},
     "targets": {"onprem": {"system": "dgx-h100"}},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

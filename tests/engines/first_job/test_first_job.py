@@ -39,9 +39,27 @@ pytestmark = pytest.mark.engine
 
 ADDRESSES = {"controller": CONTROLLER, "services": SERVICES, "metadata": METADATA}
 ENGINES = (
-    "slurmctld", "slurmd", "slurmdbd", "srun", "munged", "mariadbd", "openssl", "unshare", "nsenter", "ip", "crun",
-    "busybox", "mksquashfs", "unsquashfs", "gcc", "make", "setcap", "nft", "setpriv", "runuser",
-)  # fmt: skip
+    "slurmctld",
+    "slurmd",
+    "slurmdbd",
+    "srun",
+    "munged",
+    "mariadbd",
+    "openssl",
+    "unshare",
+    "nsenter",
+    "ip",
+    "crun",
+    "busybox",
+    "mksquashfs",
+    "unsquashfs",
+    "gcc",
+    "make",
+    "setcap",
+    "nft",
+    "setpriv",
+    "runuser",
+)
 #: Machines that boot where the others of forty have their place in slurmctld's table alone.
 _BOOTED = 4
 #: As a cloud's name service has it: slurmctld looks every node up while nothing else can be ordered from it.

@@ -25,9 +25,28 @@ from .machines import Machine, Site, cgroups_work, namespaces_work
 pytestmark = pytest.mark.engine
 
 ENGINES = (
-    "slurmctld", "slurmd", "slurmdbd", "srun", "munged", "mariadbd", "mariadb", "unshare", "nsenter", "ip", "crun",
-    "busybox", "mksquashfs", "unsquashfs", "gcc", "make", "setcap", "setpriv", "runuser", "systemd-tmpfiles", "openssl",
-)  # fmt: skip
+    "slurmctld",
+    "slurmd",
+    "slurmdbd",
+    "srun",
+    "munged",
+    "mariadbd",
+    "mariadb",
+    "unshare",
+    "nsenter",
+    "ip",
+    "crun",
+    "busybox",
+    "mksquashfs",
+    "unsquashfs",
+    "gcc",
+    "make",
+    "setcap",
+    "setpriv",
+    "runuser",
+    "systemd-tmpfiles",
+    "openssl",
+)
 SLURM_HEADER = Path("/usr/include/slurm/spank.h")
 NODES = [f"node{number:03d}" for number in range(1, 5)]
 GPUS = tuple(f"nvidia{index}" for index in range(8))

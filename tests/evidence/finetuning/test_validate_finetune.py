@@ -16,23 +16,65 @@ from clusterwright.sizing.serving.calibration import LEVELS
 
 MEASURED = ("measured_peak_gb", "samples_per_s", "tokens_per_s_per_gpu", "time_to_train_min", "n_runs")
 KEYS = {
-    "schema", "rows", "predicted", "excluded", "median_ape", "p90_ape", "median_abs_log", "bias", "in_band",
-    "band_width", "rows_per_s", "by", "not_expressed", "worst", "ran_refused", "assumed",
-}  # fmt: skip
+    "schema",
+    "rows",
+    "predicted",
+    "excluded",
+    "median_ape",
+    "p90_ape",
+    "median_abs_log",
+    "bias",
+    "in_band",
+    "band_width",
+    "rows_per_s",
+    "by",
+    "not_expressed",
+    "worst",
+    "ran_refused",
+    "assumed",
+}
 RUN = {
-    "source": "somebody/benchmarks@1", "model": "Llama-3.1-8B", "method": "lora r8 all layers", "quant": "none",
-    "micro_batch": "2", "seq": "2048", "trainable_params": "", "gpus": "1", "gpu": "A100", "measured_peak_gb": "20",
-    "predicted_gb": "1", "ape": "9", "global_batch": "", "grad_accum": "", "samples_per_s": "",
-    "tokens_per_s_per_gpu": "4000", "time_to_train_min": "", "n_runs": "", "nodes": "", "framework": "torchtune",
+    "source": "somebody/benchmarks@1",
+    "model": "Llama-3.1-8B",
+    "method": "lora r8 all layers",
+    "quant": "none",
+    "micro_batch": "2",
+    "seq": "2048",
+    "trainable_params": "",
+    "gpus": "1",
+    "gpu": "A100",
+    "measured_peak_gb": "20",
+    "predicted_gb": "1",
+    "ape": "9",
+    "global_batch": "",
+    "grad_accum": "",
+    "samples_per_s": "",
+    "tokens_per_s_per_gpu": "4000",
+    "time_to_train_min": "",
+    "n_runs": "",
+    "nodes": "",
+    "framework": "torchtune",
     "notes": "peak 18.6 GiB",
-}  # fmt: skip
+}
 BENCHMARK = {
-    **RUN, "source": "mlcommons/training_results_v5.1 X/results/Y/llama2_70b_lora@1", "model": "Llama-2-70B",
-    "method": "lora r16 (fused qkv + proj)", "quant": "fp8 or nvfp4 or bf16 (see system software; not in log)",
-    "micro_batch": "1.0", "seq": "8192", "trainable_params": "44564480", "gpus": "8", "gpu": "B200",
-    "measured_peak_gb": "", "tokens_per_s_per_gpu": "6000", "global_batch": "8", "grad_accum": "1",
-    "time_to_train_min": "9.5", "nodes": "1", "framework": "NeMo",
-}  # fmt: skip
+    **RUN,
+    "source": "mlcommons/training_results_v5.1 X/results/Y/llama2_70b_lora@1",
+    "model": "Llama-2-70B",
+    "method": "lora r16 (fused qkv + proj)",
+    "quant": "fp8 or nvfp4 or bf16 (see system software; not in log)",
+    "micro_batch": "1.0",
+    "seq": "8192",
+    "trainable_params": "44564480",
+    "gpus": "8",
+    "gpu": "B200",
+    "measured_peak_gb": "",
+    "tokens_per_s_per_gpu": "6000",
+    "global_batch": "8",
+    "grad_accum": "1",
+    "time_to_train_min": "9.5",
+    "nodes": "1",
+    "framework": "NeMo",
+}
 ROWS = [
     RUN,
     BENCHMARK,
@@ -85,8 +127,10 @@ def test_the_top_counts_throughput_then_time_then_memory(tmp_path: Path, capsys:
     rows = [BENCHMARK, {**BENCHMARK, "tokens_per_s_per_gpu": ""}, {**RUN, "tokens_per_s_per_gpu": ""}]
     _, found = _run(_write(tmp_path / "r.csv", rows), capsys)
     assert {row["id"]: row["metric"] for row in found["worst"]} == {
-        "L2": "throughput", "L3": "time_to_train", "L4": "memory",
-    }  # fmt: skip
+        "L2": "throughput",
+        "L3": "time_to_train",
+        "L4": "memory",
+    }
 
 
 def test_a_prediction_reads_the_configuration_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,9 +200,12 @@ def test_a_wrong_row_is_named_with_its_line_and_ends_with_exit_code_2(
 def test_what_nobody_knows_is_not_expressed_with_its_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An unknown model, accelerator or method is left out with the reason, and the exit code is 0."""
     odd = [
-        {**RUN, "model": "Nobody-1B"}, {**RUN, "gpu": "abacus"}, {**RUN, "method": "prayer"}, {**RUN, "quant": "gold"},
+        {**RUN, "model": "Nobody-1B"},
+        {**RUN, "gpu": "abacus"},
+        {**RUN, "method": "prayer"},
+        {**RUN, "quant": "gold"},
         RUN,
-    ]  # fmt: skip
+    ]
     code, found = _run(_write(tmp_path / "r.csv", odd), capsys)
     assert code == 0
     assert [row["id"] for row in found["not_expressed"]] == ["L2", "L3", "L4", "L5"]
@@ -198,9 +245,10 @@ def test_a_table_of_cumulative_options_continues_the_row_above(
     base = {**RUN, "model": "Llama-3.2-3B", "method": "full + packed + compile", "seq": "4096"}
     texts = ("... + chunked CE", "... + activation checkpointing", "... + optimizer in backward", "... + 8-bit AdamW")
     _run(
-        _write(tmp_path / "r.csv", [base, *({**base, "method": text} for text in texts)]), capsys,
+        _write(tmp_path / "r.csv", [base, *({**base, "method": text} for text in texts)]),
+        capsys,
         out=tmp_path / "out.csv",
-    )  # fmt: skip
+    )
     memory = [float(row["predicted"]) for row in _predictions(tmp_path / "out.csv") if row["metric"] == "memory"]
     assert memory == sorted(memory, reverse=True)
     assert len(set(memory)) == len(memory)

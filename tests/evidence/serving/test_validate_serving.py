@@ -18,9 +18,21 @@ from clusterwright.sizing.serving.calibration import LEVELS, METRICS, load_calib
 
 MEASURED = ("tput_per_gpu", "ttft_mean_s", "ttft_median_s", "ttft_p99_s", "tpot_median_s", "joules_per_output_token")
 KEYS = {
-    "schema", "rows", "predicted", "excluded", "median_ape", "p90_ape", "median_abs_log", "bias", "in_band",
-    "band_width", "rows_per_s", "by", "not_expressed", "worst",
-}  # fmt: skip
+    "schema",
+    "rows",
+    "predicted",
+    "excluded",
+    "median_ape",
+    "p90_ape",
+    "median_abs_log",
+    "bias",
+    "in_band",
+    "band_width",
+    "rows_per_s",
+    "by",
+    "not_expressed",
+    "worst",
+}
 MODEL_COLUMNS = (
     "model,params_b,layers,hidden,heads,kv_heads,head_dim,dense_ffn,dense_layers,experts,experts_per_token,"
     "shared_experts,moe_ffn,attention_kind,vocab"
@@ -196,22 +208,56 @@ def test_the_four_headers_are_told_apart(tmp_path: Path, rows: list[dict[str, st
     files = {
         "inferencex": [rows[0]],
         "serving": [
-            {"id": "R", "model": "Llama-3.1-8B", "gpu": "H100", "n_gpus": "1", "tp": "1", "pp": "1", "ep": "",
-             "precision_weights": "FP8", "precision_kv": "FP8", "engine": "TensorRT-LLM 1.0", "isl": "128",
-             "osl": "128", "concurrency_or_batch": "max (inf request rate)", "measured_kind": "output_tok_per_s_total",
-             "measured_value": "26000", "notes": ""},
+            {
+                "id": "R",
+                "model": "Llama-3.1-8B",
+                "gpu": "H100",
+                "n_gpus": "1",
+                "tp": "1",
+                "pp": "1",
+                "ep": "",
+                "precision_weights": "FP8",
+                "precision_kv": "FP8",
+                "engine": "TensorRT-LLM 1.0",
+                "isl": "128",
+                "osl": "128",
+                "concurrency_or_batch": "max (inf request rate)",
+                "measured_kind": "output_tok_per_s_total",
+                "measured_value": "26000",
+                "notes": "",
+            },
         ],
         "mlperf": [
-            {"mlperf_id": "5.1-1", "model": "llama2-70b-99", "scenario": "Server", "units": "Tokens/s", "n_gpus": "8",
-             "accelerator": "NVIDIA H200-SXM-141GB", "weights_precision": "fp8", "software": "TensorRT 10.11",
-             "result": "33000", "errors": "0"},
+            {
+                "mlperf_id": "5.1-1",
+                "model": "llama2-70b-99",
+                "scenario": "Server",
+                "units": "Tokens/s",
+                "n_gpus": "8",
+                "accelerator": "NVIDIA H200-SXM-141GB",
+                "weights_precision": "fp8",
+                "software": "TensorRT 10.11",
+                "result": "33000",
+                "errors": "0",
+            },
         ],
         "other": [
-            {"model": "Llama-3-8B", "hardware": "Inferentia2", "n_chips": "12", "tp": "24", "engine": "Neuron 2.18",
-             "weights": "bf16", "isl": "128", "osl": "2048", "concurrency_or_batch": "max_num_seqs=8",
-             "output_tok_per_s_total": "650", "ttft_p50_ms": "69", "notes": "static batch"},
+            {
+                "model": "Llama-3-8B",
+                "hardware": "Inferentia2",
+                "n_chips": "12",
+                "tp": "24",
+                "engine": "Neuron 2.18",
+                "weights": "bf16",
+                "isl": "128",
+                "osl": "2048",
+                "concurrency_or_batch": "max_num_seqs=8",
+                "output_tok_per_s_total": "650",
+                "ttft_p50_ms": "69",
+                "notes": "static batch",
+            },
         ],
-    }  # fmt: skip
+    }
     for kind, entries in files.items():
         path = _write(tmp_path / f"{kind}.csv", entries)
         read = read_measurements(path, catalogue, own={}, known=catalogued(catalogue))
@@ -236,10 +282,17 @@ def test_figures_of_mlperf_are_tokens_whatever_unit_is_printed(
 ) -> None:
     """Round 5.1 prints Queries/s beside tokens per second of Llama 3.1 8B."""
     row = {
-        "mlperf_id": "5.1-1", "model": "llama3.1-8b", "scenario": "Interactive", "units": "Queries/s", "n_gpus": "8",
-        "accelerator": "NVIDIA B200-SXM-180GB", "weights_precision": "fp4", "software": "TensorRT 10.11",
-        "result": "102907", "errors": "0",
-    }  # fmt: skip
+        "mlperf_id": "5.1-1",
+        "model": "llama3.1-8b",
+        "scenario": "Interactive",
+        "units": "Queries/s",
+        "n_gpus": "8",
+        "accelerator": "NVIDIA B200-SXM-180GB",
+        "weights_precision": "fp4",
+        "software": "TensorRT 10.11",
+        "result": "102907",
+        "errors": "0",
+    }
     _, found = _run(_write(tmp_path / "r.csv", [row, {**row, "units": "Tokens/s"}]), capsys, out=tmp_path / "out.csv")
     first, second = (row["predicted"] for row in _predictions(tmp_path / "out.csv") if row["metric"] == "throughput")
     assert first == second
@@ -273,11 +326,15 @@ def test_an_unknown_release_is_predicted_alike_with_a_wider_band(
 @pytest.mark.parametrize(
     ("text", "known"),
     [
-        ("gqa", True), ("mla + DSA sparse (lightning indexer)", True), ("gqa, alternating sliding/full", True),
-        ("hybrid: 15 full gqa (output-gated) + 45 linear (gated delta net)", True), ("", True),
-        ("retention", False), ("gqa + ring memory", False),
+        ("gqa", True),
+        ("mla + DSA sparse (lightning indexer)", True),
+        ("gqa, alternating sliding/full", True),
+        ("hybrid: 15 full gqa (output-gated) + 45 linear (gated delta net)", True),
+        ("", True),
+        ("retention", False),
+        ("gqa + ring memory", False),
     ],
-)  # fmt: skip
+)
 def test_attention_in_words_that_nobody_knows_widens_the_band(
     tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str], text: str, known: bool
 ) -> None:
@@ -321,8 +378,11 @@ def test_rows_predicted_together_are_those_predicted_alone(
     tmp_path: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What rows share is looked up once, and no row's prediction depends on the others of its file."""
-    more = [{**row, "id": f"{row['id']}-{place}", "concurrency": row["concurrency"] and str(place)}
-            for row in rows for place in (1, 7, 300)]  # fmt: skip
+    more = [
+        {**row, "id": f"{row['id']}-{place}", "concurrency": row["concurrency"] and str(place)}
+        for row in rows
+        for place in (1, 7, 300)
+    ]
     _run(_write(tmp_path / "all.csv", more), capsys, out=tmp_path / "all.out")
     alone = []
     for place, row in enumerate(more):
@@ -334,11 +394,14 @@ def test_rows_predicted_together_are_those_predicted_alone(
 @pytest.mark.parametrize(
     ("text", "release"),
     [
-        ("TensorRT-LLM 0.14", "tensorrt-llm 0.14"), ("sglang v0.5.9-cu130", "sglang 0.5"), ("vllm ", ""),
-        ("Mango LLMBoost AI Enterprise Platform, vllm-0.9.0.2.dev108", "vllm 0.9"), ("sglang nightly-dev-20260216", ""),
+        ("TensorRT-LLM 0.14", "tensorrt-llm 0.14"),
+        ("sglang v0.5.9-cu130", "sglang 0.5"),
+        ("vllm ", ""),
+        ("Mango LLMBoost AI Enterprise Platform, vllm-0.9.0.2.dev108", "vllm 0.9"),
+        ("sglang nightly-dev-20260216", ""),
         ("TensorRT 10.11, CUDA 12.9", "tensorrt 10.11"),
     ],
-)  # fmt: skip
+)
 def test_a_release_is_the_name_and_the_first_two_numbers(text: str, release: str) -> None:
     """Names of images, builds and whole lists of software all say the release of their framework, or none."""
     assert release_of(text) == release
@@ -363,6 +426,8 @@ def test_blank_gpus_are_those_of_prefill_and_decode(
     split = {**rows[4], "id": "stated"}
     made = [split, {**split, "id": "blank", "n_gpus": ""}]
     _run(_write(tmp_path / "r.csv", made), capsys, out=tmp_path / "out.csv")
-    values = {name: [row["predicted"] for row in _predictions(tmp_path / "out.csv") if row["id"] == name]
-              for name in ("stated", "blank")}  # fmt: skip
+    values = {
+        name: [row["predicted"] for row in _predictions(tmp_path / "out.csv") if row["id"] == name]
+        for name in ("stated", "blank")
+    }
     assert values["stated"] == values["blank"]

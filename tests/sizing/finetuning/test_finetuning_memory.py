@@ -34,10 +34,20 @@ def _run(model: str = "Llama-2-7B", *, accelerator: str = "a100-sxm-80gb", **cha
     found = find(model, MODELS)
     assert found is not None
     base = Configuration(
-        accelerator=CATALOGUE.accelerators[accelerator], model=found, framework="torchtune", method=LORA,
-        precision="bf16", gpus=1.0, nodes=1.0, sequences=1.0, model_parallel=1.0, tokens=2048.0, filled=1.0,
-        global_batch=1.0, recompute=NEVER,
-    )  # fmt: skip
+        accelerator=CATALOGUE.accelerators[accelerator],
+        model=found,
+        framework="torchtune",
+        method=LORA,
+        precision="bf16",
+        gpus=1.0,
+        nodes=1.0,
+        sequences=1.0,
+        model_parallel=1.0,
+        tokens=2048.0,
+        filled=1.0,
+        global_batch=1.0,
+        recompute=NEVER,
+    )
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -112,8 +122,10 @@ def test_sharding_divides_weights_and_states_and_not_activations() -> None:
 
 def test_recomputation_is_chosen_where_it_takes_that_to_fit() -> None:
     """Where a framework says nothing, layers are recomputed on a card of 24 GB and not on one of 80."""
-    rows = [_run("Llama-3.1-8B", recompute=None, sequences=2.0, accelerator=name)
-            for name in ("rtx-4090-24gb", "a100-sxm-80gb")]  # fmt: skip
+    rows = [
+        _run("Llama-3.1-8B", recompute=None, sequences=2.0, accelerator=name)
+        for name in ("rtx-4090-24gb", "a100-sxm-80gb")
+    ]
     assert list(columns_of(rows).task.recomputed) == [1.0, 0.0]
 
 

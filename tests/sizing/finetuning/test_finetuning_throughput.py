@@ -20,10 +20,20 @@ def _run(accelerator: str = "h100-sxm-80gb", **changes: object) -> Configuration
     model = find("Llama-3.1-8B", MODELS)
     assert model is not None
     base = Configuration(
-        accelerator=CATALOGUE.accelerators[accelerator], model=model, framework="torchtune", method=LORA,
-        precision="bf16", gpus=1.0, nodes=1.0, sequences=1.0, model_parallel=1.0, tokens=4096.0, filled=1.0,
-        global_batch=8.0, recompute="never",
-    )  # fmt: skip
+        accelerator=CATALOGUE.accelerators[accelerator],
+        model=model,
+        framework="torchtune",
+        method=LORA,
+        precision="bf16",
+        gpus=1.0,
+        nodes=1.0,
+        sequences=1.0,
+        model_parallel=1.0,
+        tokens=4096.0,
+        filled=1.0,
+        global_batch=8.0,
+        recompute="never",
+    )
     return replace(base, **changes)  # type: ignore[arg-type]
 
 

@@ -18,11 +18,26 @@ from clusterwright.workload.inference import ServedModel
 
 #: No time but that of the datasheet's bandwidth and peaks.
 IDEAL = Factors(
-    efficiency_16=1.0, efficiency_8=1.0, efficiency_4=1.0, expert_efficiency=1.0, attention_efficiency=1.0,
-    bandwidth_share=1.0, cache_share=1.0, expert_bandwidth_share=1.0, layer_s=0.0, expert_layer_s=0.0, step_s=0.0,
-    sequence_s=0.0, collective_s=0.0, link_share=1e9, imbalance=0.0, first_token_s=0.0, transfer_s=0.0,
-    prefill_layer_s=0.0, admission_steps=0.0,
-)  # fmt: skip
+    efficiency_16=1.0,
+    efficiency_8=1.0,
+    efficiency_4=1.0,
+    expert_efficiency=1.0,
+    attention_efficiency=1.0,
+    bandwidth_share=1.0,
+    cache_share=1.0,
+    expert_bandwidth_share=1.0,
+    layer_s=0.0,
+    expert_layer_s=0.0,
+    step_s=0.0,
+    sequence_s=0.0,
+    collective_s=0.0,
+    link_share=1e9,
+    imbalance=0.0,
+    first_token_s=0.0,
+    transfer_s=0.0,
+    prefill_layer_s=0.0,
+    admission_steps=0.0,
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +66,20 @@ def shape(catalogue: Catalogue) -> Callable[[str], ServedModel]:
 
 def _place(**changed: Values) -> Deployment:
     values = {
-        "gpus": 1.0, "workers": 1.0, "attention_tp": 1.0, "expert_parallel": 1.0, "attention_bytes": 2.0,
-        "expert_bytes": 2.0, "cache_bytes": 2.0, "attention_bits": 16.0, "expert_bits": 16.0, "input_tokens": 1000.0,
-        "output_tokens": 1000.0, "reserved_tokens": 2000.0, "concurrency": 1.0,
-    }  # fmt: skip
+        "gpus": 1.0,
+        "workers": 1.0,
+        "attention_tp": 1.0,
+        "expert_parallel": 1.0,
+        "attention_bytes": 2.0,
+        "expert_bytes": 2.0,
+        "cache_bytes": 2.0,
+        "attention_bits": 16.0,
+        "expert_bits": 16.0,
+        "input_tokens": 1000.0,
+        "output_tokens": 1000.0,
+        "reserved_tokens": 2000.0,
+        "concurrency": 1.0,
+    }
     return Deployment(**{**values, **changed})
 
 
@@ -135,9 +160,15 @@ def test_as_many_as_fit_is_the_rate_at_the_largest_batch(
 def test_a_prefill_pool_of_its_own_bounds_the_rate(h100: ServingDevice, shape: Callable[[str], ServedModel]) -> None:
     """A prefill pool of its own bounds the rate."""
     place = _place(
-        gpus=8.0, attention_tp=8.0, concurrency=1000.0, input_tokens=8000.0, output_tokens=100.0,
-        prefill_gpus=4.0, prefill_workers=1.0, prefill_attention_tp=4.0,
-    )  # fmt: skip
+        gpus=8.0,
+        attention_tp=8.0,
+        concurrency=1000.0,
+        input_tokens=8000.0,
+        output_tokens=100.0,
+        prefill_gpus=4.0,
+        prefill_workers=1.0,
+        prefill_attention_tp=4.0,
+    )
     one = serve(shape("Llama-3-70B"), h100, place, Factors())
     two = serve(shape("Llama-3-70B"), h100, replace(place, prefill_workers=2.0), Factors())
     assert one.requests_per_s * one.prefill_s <= 1.0

@@ -25,18 +25,28 @@ _TASKS = (
     ("Mixtral-8x7B", "h200-sxm-141gb", 1, 1.0, 8.0, 480, 145, 2.0, 0.2),
     ("gpt-oss-120b", "b200-sxm-180gb", 1, 0.53125, 4.0, 8000, 1278, 3.0, 0.08),
     ("DeepSeek-R1", "h200-sxm-141gb", 8, 1.0, 8.0, 800, 3886, 2.0, 0.08),
-)  # fmt: skip
+)
 
 
 def _known(model: str, accelerator: str, gpus: int, weight: float, bits: float, inputs: float, outputs: float):  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
     found = find(model, catalogued(_CATALOGUE))
     assert found is not None
     place = Deployment(
-        gpus=float(gpus), workers=1.0, attention_tp=1.0 if found.latent else float(gpus), expert_parallel=1.0,
-        attention_bytes=weight, expert_bytes=weight, cache_bytes=1.0, attention_bits=bits, expert_bits=bits,
-        input_tokens=float(inputs), output_tokens=float(outputs), reserved_tokens=float(inputs + outputs),
-        concurrency=np.inf, most_sequences=4096.0,
-    )  # fmt: skip
+        gpus=float(gpus),
+        workers=1.0,
+        attention_tp=1.0 if found.latent else float(gpus),
+        expert_parallel=1.0,
+        attention_bytes=weight,
+        expert_bytes=weight,
+        cache_bytes=1.0,
+        attention_bits=bits,
+        expert_bits=bits,
+        input_tokens=float(inputs),
+        output_tokens=float(outputs),
+        reserved_tokens=float(inputs + outputs),
+        concurrency=np.inf,
+        most_sequences=4096.0,
+    )
     # Without the factors that measurements put beside the queues of theory.
     factors = Factors(queue_share=1.0, admission_steps=0.0)
     return found.shape, device_of(_CATALOGUE.accelerators[accelerator]), place, factors

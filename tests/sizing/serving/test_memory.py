@@ -33,10 +33,20 @@ def _shape(known: dict[str, NamedModel], name: str) -> ServedModel:
 
 def _place(**changed: float) -> Deployment:
     values = {
-        "gpus": 1.0, "workers": 1.0, "attention_tp": 1.0, "expert_parallel": 1.0, "attention_bytes": 1.0,
-        "expert_bytes": 1.0, "cache_bytes": 2.0, "attention_bits": 8.0, "expert_bits": 8.0, "input_tokens": 1024.0,
-        "output_tokens": 1024.0, "reserved_tokens": 2048.0, "concurrency": 1.0,
-    }  # fmt: skip
+        "gpus": 1.0,
+        "workers": 1.0,
+        "attention_tp": 1.0,
+        "expert_parallel": 1.0,
+        "attention_bytes": 1.0,
+        "expert_bytes": 1.0,
+        "cache_bytes": 2.0,
+        "attention_bits": 8.0,
+        "expert_bits": 8.0,
+        "input_tokens": 1024.0,
+        "output_tokens": 1024.0,
+        "reserved_tokens": 2048.0,
+        "concurrency": 1.0,
+    }
     return Deployment(**{**values, **changed})
 
 
@@ -91,8 +101,13 @@ def test_a_latent_is_copied_to_every_rank_and_grouped_heads_beyond_their_number(
 def test_weights_in_sixteen_bits_are_two_bytes_per_published_parameter(known: dict[str, NamedModel], name: str) -> None:
     """Weights in sixteen bits are two bytes per published parameter."""
     shape = _shape(known, name)
-    published = {"Llama-3-70B": 70.554, "DeepSeek-V3": 671.026, "gpt-oss-120b": 116.829, "Mixtral-8x7B": 46.703,
-                 "GLM-5": 743.91}[name]  # fmt: skip
+    published = {
+        "Llama-3-70B": 70.554,
+        "DeepSeek-V3": 671.026,
+        "gpt-oss-120b": 116.829,
+        "Mixtral-8x7B": 46.703,
+        "GLM-5": 743.91,
+    }[name]
     found = weight_bytes(shape, _place(attention_bytes=2.0, expert_bytes=2.0))
     assert found == pytest.approx(2e9 * published, rel=0.01)
 

@@ -214,9 +214,14 @@ def test_ranking_fifty_documents_is_fifty_passes() -> None:
     """Fifty times the work of a request, and more accelerators for the same requests."""
     goals = LatencyGoals(first_token_s=5.0, time_per_token_s=None, percentile=0.95, confidence=0.5)
     service = _service(
-        "qwen3-0.6b", "bf16", task=Task.RERANK, goals=goals, load=Load(requests_per_s=400.0),
-        inputs=Lengths(mean=500.0, p95=500.0), outputs=Lengths(mean=1.0, p95=1.0),
-    )  # fmt: skip
+        "qwen3-0.6b",
+        "bf16",
+        task=Task.RERANK,
+        goals=goals,
+        load=Load(requests_per_s=400.0),
+        inputs=Lengths(mean=500.0, p95=500.0),
+        outputs=Lengths(mean=1.0, p95=1.0),
+    )
     one, fifty = (
         _best(replace(service, running=Running(passes=passes, chunk_tokens=65_536.0))) for passes in (1.0, 50.0)
     )
@@ -244,12 +249,15 @@ def test_continuous_batches_take_the_fewest_accelerators_and_one_at_a_time_the_m
     gpus = {
         batching: _best(
             _service(
-                "llama-3.1-8b", "bf16", goals=goals, load=Load(requests_per_s=10.0),
+                "llama-3.1-8b",
+                "bf16",
+                goals=goals,
+                load=Load(requests_per_s=10.0),
                 running=Running(batching=batching, window_s=0.05),
             )
         ).gpus
         for batching in Batching
-    }  # fmt: skip
+    }
     assert gpus[Batching.CONTINUOUS] < gpus[Batching.STATIC] <= gpus[Batching.NONE]
     assert gpus[Batching.WINDOWED] <= gpus[Batching.NONE]
 

@@ -119,10 +119,13 @@ def test_percentiles_are_those_of_single_requests_through_both_pools(goal: float
     def seen(rate: float, before: int) -> Outcome:
         """Return what so many workers that prefill and one that decodes do with arrivals at this rate."""
         return simulate_apart(
-            prefill, decode, poisson(mix, count=15_000, requests_per_s=rate, seed=4), prefill_workers=before,
-            decode_workers=1, transfer_s_per_token=transfer_s(cache_bytes=163_840.0, gpus=1.0,
-                                                              network_bytes_per_s=links),
-        ).steady()  # fmt: skip
+            prefill,
+            decode,
+            poisson(mix, count=15_000, requests_per_s=rate, seed=4),
+            prefill_workers=before,
+            decode_workers=1,
+            transfer_s_per_token=transfer_s(cache_bytes=163_840.0, gpus=1.0, network_bytes_per_s=links),
+        ).steady()
 
     # Beside queue and prefill there is a time to hand over, and the wait for the scheduler's next look.
     beside = prefilling.factors.transfer_s + prefilling.factors.admission_steps * size.mean_time_per_token_s / 2.0

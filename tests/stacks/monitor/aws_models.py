@@ -68,7 +68,12 @@ CALLS = {
         operation="CreateFileSystem",
         inside="LustreConfiguration",
         outside=(
-            "subnetIds", "securityGroupIds", "storageCapacity", "storageType", "kmsKeyId", "fileSystemTypeVersion",
+            "subnetIds",
+            "securityGroupIds",
+            "storageCapacity",
+            "storageType",
+            "kmsKeyId",
+            "fileSystemTypeVersion",
         ),
         added={"FileSystemType": "LUSTRE"},
         renamed={"tags": ""},
@@ -117,7 +122,7 @@ CALLS = {
         added={"RoleName": "name"},
         renamed={"assumeRolePolicy": "AssumeRolePolicyDocument", "forceDetachPolicies": "", "tags": ""},
     ),
-}  # fmt: skip
+}
 
 
 def findings(resource: dict[str, Any], session: Any) -> list[str]:  # noqa: ANN401

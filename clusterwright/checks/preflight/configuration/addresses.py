@@ -121,13 +121,26 @@ def _outcome(setting: Setting, message: str, fix: str) -> Outcome:
 
 #: What each id of an existing network is, by field of the blueprint.
 _SHAPES = {
-    "vpc_id": "aws-vpc", "node_subnet_id": "{cloud}-subnet", "service_subnet_ids": "aws-subnet", "key_arn": "aws-key",
-    "bucket_name": "{cloud}-bucket", "virtual_network_id": "azure-network", "service_subnet_id": "azure-subnet",
-    "lustre_subnet_id": "azure-subnet", "key_vault_id": "azure-vault", "key_url": "azure-key",
-    "vault_zone_id": "azure-zone", "blob_zone_id": "azure-zone", "database_zone_id": "azure-zone",
-    "storage_account_id": "azure-storage", "container_name": "azure-container", "network_id": "gcp-network",
-    "subnetwork_id": "gcp-subnetwork", "gpu_subnetwork_ids": "gcp-subnetwork", "key_id": "gcp-key",
-}  # fmt: skip
+    "vpc_id": "aws-vpc",
+    "node_subnet_id": "{cloud}-subnet",
+    "service_subnet_ids": "aws-subnet",
+    "key_arn": "aws-key",
+    "bucket_name": "{cloud}-bucket",
+    "virtual_network_id": "azure-network",
+    "service_subnet_id": "azure-subnet",
+    "lustre_subnet_id": "azure-subnet",
+    "key_vault_id": "azure-vault",
+    "key_url": "azure-key",
+    "vault_zone_id": "azure-zone",
+    "blob_zone_id": "azure-zone",
+    "database_zone_id": "azure-zone",
+    "storage_account_id": "azure-storage",
+    "container_name": "azure-container",
+    "network_id": "gcp-network",
+    "subnetwork_id": "gcp-subnetwork",
+    "gpu_subnetwork_ids": "gcp-subnetwork",
+    "key_id": "gcp-key",
+}
 
 
 def existing_network(subject: Subject) -> Iterator[Outcome]:

@@ -12,9 +12,15 @@ from clusterwright.checks.preflight.subject import Subject
 WORKFLOW = ".github/workflows/infrastructure.yml"
 _PARTS = (
     *(f"{layer}/{name}" for layer in LAYERS for name in ("Pulumi.yaml", "__main__.py")),
-    "cluster.sh", "cloud.sh", "pyproject.toml", "requirements.txt", "gpu_cluster/__init__.py",
-    "policy/PulumiPolicy.yaml", "policy/__main__.py", WORKFLOW,
-)  # fmt: skip
+    "cluster.sh",
+    "cloud.sh",
+    "pyproject.toml",
+    "requirements.txt",
+    "gpu_cluster/__init__.py",
+    "policy/PulumiPolicy.yaml",
+    "policy/__main__.py",
+    WORKFLOW,
+)
 _PLACEHOLDER = re.compile(
     r"\b(YOUR-[A-Z-]+|YOU@EXAMPLE\.COM|ami-YOUR-\w+|TODO|FIXME|CHANGE-?ME|replace@me)\b|EXAMPLEexample|:VERSION\b"
 )

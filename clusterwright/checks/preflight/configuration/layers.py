@@ -15,10 +15,17 @@ _REFERENCES = (("foundationStack", ("cluster", "nodes"), "foundation"), ("cluste
 
 #: What layers must say alike, or what one makes does not fit the other.
 _ALIKE = (
-    "clusterName", "region", "location", "availabilityZone", "zone", "project", "nodeType", "nodeCount",
+    "clusterName",
+    "region",
+    "location",
+    "availabilityZone",
+    "zone",
+    "project",
+    "nodeType",
+    "nodeCount",
     # The cluster makes the reports that the watchdog of the nodes waits for.
     "stopWhenIdleMinutes",
-)  # fmt: skip
+)
 
 
 def agreement(subject: Subject) -> Iterator[Outcome]:

@@ -361,6 +361,15 @@ def _asks_for_accelerators(_subject: Subject, pods: Pods) -> Iterator[Found]:
 
 
 _RULES: tuple[Callable[[Subject, Pods], Iterator[Found]], ...] = (
-    _shared_memory, _pinned_memory, _within_the_node, _named_images, _reaches_into_the_node, _known_volumes, _job,
-    _interfaces, _vendor_folders, _daemon, _asks_for_accelerators,
-)  # fmt: skip
+    _shared_memory,
+    _pinned_memory,
+    _within_the_node,
+    _named_images,
+    _reaches_into_the_node,
+    _known_volumes,
+    _job,
+    _interfaces,
+    _vendor_folders,
+    _daemon,
+    _asks_for_accelerators,
+)

@@ -676,6 +676,19 @@ def sockets(ran: Ran) -> Iterator[Found]:
 
 
 _RULES: tuple[Callable[[str, Ran, Node], Iterator[Found]], ...] = (
-    _secrets, _modes, _key, _administrators, _logins, _metadata, _mounts, _disks, _packages, _upgrades, _sources,
-    _downloads, _comes_back, _users, _directory,
-)  # fmt: skip
+    _secrets,
+    _modes,
+    _key,
+    _administrators,
+    _logins,
+    _metadata,
+    _mounts,
+    _disks,
+    _packages,
+    _upgrades,
+    _sources,
+    _downloads,
+    _comes_back,
+    _users,
+    _directory,
+)

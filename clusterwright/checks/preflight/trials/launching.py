@@ -11,10 +11,21 @@ from clusterwright.checks.preflight.trials.machine import Call, Machine, Ran
 PROGRAMS = ("torchrun", "vllm", "trtllm-serve", "accelerate", "tune", "deepspeed", "python3", "python", "mpirun")
 _SBATCH = re.compile(r"(?m)^#SBATCH[ \t]+(.*)$")
 _SHORT = {
-    "-N": "nodes", "-n": "ntasks", "-c": "cpus-per-task", "-G": "gpus", "-t": "time", "-p": "partition", "-o": "output",
-    "-J": "job-name", "-a": "array", "-D": "chdir", "-A": "account", "-w": "nodelist", "-x": "exclude",
+    "-N": "nodes",
+    "-n": "ntasks",
+    "-c": "cpus-per-task",
+    "-G": "gpus",
+    "-t": "time",
+    "-p": "partition",
+    "-o": "output",
+    "-J": "job-name",
+    "-a": "array",
+    "-D": "chdir",
+    "-A": "account",
+    "-w": "nodelist",
+    "-x": "exclude",
     "-C": "constraint",
-}  # fmt: skip
+}
 _TIMEOUT_S = 60
 #: Set by the files in which plugins of a fabric have their own settings.
 SOURCED = "TRIAL_PROFILE"
@@ -80,14 +91,29 @@ def started(
     nodes = asked.get("nodes", "1").partition("-")[0]
     environment = {
         **dict(values),
-        "RECORD_PROGRAMS": "yes", "TRIAL_USER_ID": "20001",
-        "SLURM_JOB_ID": "1", "SLURM_JOBID": "1", "SLURM_JOB_NAME": "trial", "SLURM_JOB_NODELIST": "node-[1-2]",
-        "SLURM_NODELIST": "node-[1-2]", "SLURM_JOB_NUM_NODES": nodes, "SLURM_NNODES": nodes, "SLURM_CPUS_ON_NODE": "96",
-        "SLURM_GPUS_ON_NODE": _gpus(asked), "SLURM_NTASKS": nodes, "SLURM_SUBMIT_DIR": script.rpartition("/")[0],
-        "SLURM_ARRAY_TASK_ID": "0", "SLURM_ARRAY_JOB_ID": "1", "SLURM_NODEID": "0", "SLURM_PROCID": "0",
+        "RECORD_PROGRAMS": "yes",
+        "TRIAL_USER_ID": "20001",
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOBID": "1",
+        "SLURM_JOB_NAME": "trial",
+        "SLURM_JOB_NODELIST": "node-[1-2]",
+        "SLURM_NODELIST": "node-[1-2]",
+        "SLURM_JOB_NUM_NODES": nodes,
+        "SLURM_NNODES": nodes,
+        "SLURM_CPUS_ON_NODE": "96",
+        "SLURM_GPUS_ON_NODE": _gpus(asked),
+        "SLURM_NTASKS": nodes,
+        "SLURM_SUBMIT_DIR": script.rpartition("/")[0],
+        "SLURM_ARRAY_TASK_ID": "0",
+        "SLURM_ARRAY_JOB_ID": "1",
+        "SLURM_NODEID": "0",
+        "SLURM_PROCID": "0",
         "SLURM_LOCALID": "0",
-        "SLURMD_NODENAME": "node-1", "SLURM_RESTART_COUNT": "0", "SLURM_JOB_USER": "alice", "USER": "alice",
-    }  # fmt: skip
+        "SLURMD_NODENAME": "node-1",
+        "SLURM_RESTART_COUNT": "0",
+        "SLURM_JOB_USER": "alice",
+        "USER": "alice",
+    }
     machine = Machine(
         files={
             **given,

@@ -51,9 +51,25 @@ class Worker:
     """
 
     __slots__ = (
-        "_at", "_base", "_ends", "_heap", "_incoming", "_journey", "_order", "_partial", "_prefilled", "_progress",
-        "_running", "_step", "_table", "_used", "_waiting", "_written", "inside", "now_s",
-    )  # fmt: skip
+        "_at",
+        "_base",
+        "_ends",
+        "_heap",
+        "_incoming",
+        "_journey",
+        "_order",
+        "_partial",
+        "_prefilled",
+        "_progress",
+        "_running",
+        "_step",
+        "_table",
+        "_used",
+        "_waiting",
+        "_written",
+        "inside",
+        "now_s",
+    )
 
     def __init__(self, table: StepTable, journey: Journey, *, prefilled: bool = False) -> None:
         """Take the table of step times, the requests by index, and whether they come with their inputs computed."""

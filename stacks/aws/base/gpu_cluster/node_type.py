@@ -15,9 +15,21 @@ IMAGE = r"ami-[0-9a-f]{8,17}|/aws/service/[A-Za-z0-9/._-]+"
 ARM_TYPES = r"[a-z]+[0-9]+[a-z]*(g[a-z]*|e-gb[0-9]+)\..*"
 CAPACITIES = ("on-demand", "spot", "reservation", "capacity-block")
 NODE_TYPE_KEYS = (
-    "instanceType", "gpusPerNode", "gpuType", "cpus", "memoryMib", "fabric", "image", "networkCards",
-    "fabricInterfaces", "cardZeroHasFabric", "maxInterfacesPerCard", "software", "capacities", "capacityBlockMaxNodes",
-)  # fmt: skip
+    "instanceType",
+    "gpusPerNode",
+    "gpuType",
+    "cpus",
+    "memoryMib",
+    "fabric",
+    "image",
+    "networkCards",
+    "fabricInterfaces",
+    "cardZeroHasFabric",
+    "maxInterfacesPerCard",
+    "software",
+    "capacities",
+    "capacityBlockMaxNodes",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,9 +15,15 @@ from gpu_cluster.lustre_sizes import EFA_STEP_GIB, capacity_problem
 PROVIDER_KEYS = ("aws:region", "aws:profile")
 MAX_NODES = 4096
 SCALAR_KEYS = (
-    *layer.SCALAR_KEYS, "availabilityZone", "secondAvailabilityZone", "vpcCidr", "nodeCount", "budgetUsdPerMonth",
-    "alertEmail", "budgetByTag",
-)  # fmt: skip
+    *layer.SCALAR_KEYS,
+    "availabilityZone",
+    "secondAvailabilityZone",
+    "vpcCidr",
+    "nodeCount",
+    "budgetUsdPerMonth",
+    "alertEmail",
+    "budgetByTag",
+)
 OBJECT_KEYS = (*layer.OBJECT_KEYS, "sharedStorage", "existingNetwork")
 SHARED_STORAGE_KEYS = ("capacityGib", "throughputMbPerSPerTib", "mountPath", "efaEnabled")
 

@@ -19,9 +19,17 @@ KUBERNETES_VERSION = r"1\.[0-9]{2}"
 ADD_ON_VERSION = r"v[0-9]+(\.[0-9]+){2}-eksbuild\.[0-9]+"
 CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
 SCALAR_KEYS = (
-    "foundationStack", "kubernetesVersion", "systemInstanceType", "systemNodeCount", "sharedStorageGib",
-    "installCharts", "apiFromOutside", "logRetentionDays", "deletionProtection", "stopWhenIdleMinutes",
-)  # fmt: skip
+    "foundationStack",
+    "kubernetesVersion",
+    "systemInstanceType",
+    "systemNodeCount",
+    "sharedStorageGib",
+    "installCharts",
+    "apiFromOutside",
+    "logRetentionDays",
+    "deletionProtection",
+    "stopWhenIdleMinutes",
+)
 OBJECT_KEYS = ("nodeType", "operatorCidrs", "adminRoleArns", "addOnVersions")
 
 

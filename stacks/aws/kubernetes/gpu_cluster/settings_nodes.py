@@ -16,9 +16,15 @@ STACK_NAME = r"[^/\s]+/[^/\s]+/[^/\s]+"
 MAX_NODES_PER_GROUP = 450
 MAX_NODES = 4096
 SCALAR_KEYS = (
-    *WATCHDOG_KEYS, "foundationStack", "clusterStack", "nodeCount", "maxNodesPerGroup", "nodeRootVolumeGib",
-    "capacity", "reservationId",
-)  # fmt: skip
+    *WATCHDOG_KEYS,
+    "foundationStack",
+    "clusterStack",
+    "nodeCount",
+    "maxNodesPerGroup",
+    "nodeRootVolumeGib",
+    "capacity",
+    "reservationId",
+)
 OBJECT_KEYS = ("nodeType",)
 
 

@@ -13,10 +13,18 @@ from gpu_cluster.node_type import IMAGE, NodeType, read_instance_type, read_node
 
 STACK = r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"
 SCALAR_KEYS = (
-    *layer.SCALAR_KEYS, "foundationStack", "partition", "controllerInstanceType", "controllerImage",
-    "controllerRootVolumeGib", "loginInstanceType", "loginRootVolumeGib", "accountingDatabase",
-    "accountingDatabaseInstanceClass", "accountingDatabaseDeletionProtection",
-)  # fmt: skip
+    *layer.SCALAR_KEYS,
+    "foundationStack",
+    "partition",
+    "controllerInstanceType",
+    "controllerImage",
+    "controllerRootVolumeGib",
+    "loginInstanceType",
+    "loginRootVolumeGib",
+    "accountingDatabase",
+    "accountingDatabaseInstanceClass",
+    "accountingDatabaseDeletionProtection",
+)
 OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType", JOB_ENVIRONMENT, directory.DIRECTORY, *users.OBJECT_KEYS)
 
 

@@ -13,9 +13,16 @@ from gpu_cluster.watchdog import WATCHDOG_KEYS, WatchdogSettings, read_watchdog
 MAX_NODES = 4096
 STACK = r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"
 SCALAR_KEYS = (
-    *layer.SCALAR_KEYS, *WATCHDOG_KEYS, "foundationStack", "clusterStack", "nodeCount", "maxNodesPerGroup",
-    "nodeRootVolumeGib", "capacity", "reservationId",
-)  # fmt: skip
+    *layer.SCALAR_KEYS,
+    *WATCHDOG_KEYS,
+    "foundationStack",
+    "clusterStack",
+    "nodeCount",
+    "maxNodesPerGroup",
+    "nodeRootVolumeGib",
+    "capacity",
+    "reservationId",
+)
 OBJECT_KEYS = (*layer.OBJECT_KEYS, "nodeType", JOB_ENVIRONMENT)
 
 

@@ -103,9 +103,16 @@ def test_no_node_is_ended_before_it_is_drained(calls: tuple[list[str], dict[str,
         if word in line
     ]
     assert steps == [
-        "state=drain", "sinfo", "terminate-instance", "terminate-instance", "scontrol delete",
-        "state=drain", "sinfo", "terminate-instance", "scontrol delete",
-    ]  # fmt: skip
+        "state=drain",
+        "sinfo",
+        "terminate-instance",
+        "terminate-instance",
+        "scontrol delete",
+        "state=drain",
+        "sinfo",
+        "terminate-instance",
+        "scontrol delete",
+    ]
     assert any("nodename=ip-10-0-0-1,ip-10-0-0-3 state=drain" in line for line in log)
 
 

@@ -13,9 +13,19 @@ from gpu_cluster.existing import Existing, existing
 from gpu_cluster.shared_storage import MOST_TIB, SharedStorage, shared_storage
 
 SCALARS = (
-    "clusterName", "location", "zone", "nodeCount", "vnetAddressSpace", "storageRedundancy", "bastionEnabled",
-    "networkWatcher", "logRetentionDays", "budgetUsdPerMonth", "budgetStartMonth", "alertEmail",
-)  # fmt: skip
+    "clusterName",
+    "location",
+    "zone",
+    "nodeCount",
+    "vnetAddressSpace",
+    "storageRedundancy",
+    "bastionEnabled",
+    "networkWatcher",
+    "logRetentionDays",
+    "budgetUsdPerMonth",
+    "budgetStartMonth",
+    "alertEmail",
+)
 OBJECTS = ("existingNetwork", "sharedStorage", "tags")
 #: Keys of the provider's own that the programs make their providers with; others have no effect.
 PROVIDER_KEYS = tuple(

@@ -29,10 +29,19 @@ class SharedStorage:
 def shared_storage(values: Values) -> SharedStorage:
     """Read the section `sharedStorage`."""
     fields = values.section("sharedStorage")
-    fields.refuse_unknown((
-        "capacityTib", "throughputMbPerSPerTib", "mountPath", "maintenanceDay", "maintenanceTimeUtc",
-        "hydrateFromBucket", "importPrefix", "hpcCachePrincipalId", "customerKey",
-    ))  # fmt: skip
+    fields.refuse_unknown(
+        (
+            "capacityTib",
+            "throughputMbPerSPerTib",
+            "mountPath",
+            "maintenanceDay",
+            "maintenanceTimeUtc",
+            "hydrateFromBucket",
+            "importPrefix",
+            "hpcCachePrincipalId",
+            "customerKey",
+        )
+    )
     tier = fields.whole("throughputMbPerSPerTib", 1, 10_000)
     if tier not in LUSTRE_CAPACITY_TIB:
         tiers = ", ".join(str(known) for known in LUSTRE_CAPACITY_TIB)

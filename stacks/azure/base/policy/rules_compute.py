@@ -13,10 +13,20 @@ POOL = "azure-native:containerservice:AgentPool"
 MOST_NODES_PER_SCALE_SET = 300
 # Types that take no tags.
 UNTAGGED = (
-    "RoleAssignment", "RoleDefinition", "ManagementLockByScope", "SecurityRule", "Subnet", "PrivateDnsZoneGroup",
-    "BlobContainer", "BlobServiceProperties", "Budget", "DiagnosticSetting", "Configuration", "AgentPool",
+    "RoleAssignment",
+    "RoleDefinition",
+    "ManagementLockByScope",
+    "SecurityRule",
+    "Subnet",
+    "PrivateDnsZoneGroup",
+    "BlobContainer",
+    "BlobServiceProperties",
+    "Budget",
+    "DiagnosticSetting",
+    "Configuration",
+    "AgentPool",
     "FederatedIdentityCredential",
-)  # fmt: skip
+)
 
 
 def _profile(kind: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:

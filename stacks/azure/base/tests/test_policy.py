@@ -65,10 +65,14 @@ def with_image(image: dict[str, str]) -> dict[str, Any]:
 
 
 ACCOUNT = {
-    "publicNetworkAccess": "Disabled", "allowBlobPublicAccess": False, "minimumTlsVersion": "TLS1_2",
-    "enableHttpsTrafficOnly": True, "allowSharedKeyAccess": False,
-    "encryption": {"keySource": "Microsoft.Keyvault"}, "tags": SET["tags"],
-}  # fmt: skip
+    "publicNetworkAccess": "Disabled",
+    "allowBlobPublicAccess": False,
+    "minimumTlsVersion": "TLS1_2",
+    "enableHttpsTrafficOnly": True,
+    "allowSharedKeyAccess": False,
+    "encryption": {"keySource": "Microsoft.Keyvault"},
+    "tags": SET["tags"],
+}
 VAULT = {
     "properties": {"enablePurgeProtection": True, "enableRbacAuthorization": True, "publicNetworkAccess": "Disabled"},
     "tags": SET["tags"],
@@ -86,14 +90,17 @@ LUSTRE: dict[str, Any] = {
     "tags": SET["tags"],
 }
 DATABASE = {
-    "network": {"publicNetworkAccess": "Disabled"}, "dataEncryption": {"type": "AzureKeyVault"}, "tags": SET["tags"],
+    "network": {"publicNetworkAccess": "Disabled"},
+    "dataEncryption": {"type": "AzureKeyVault"},
+    "tags": SET["tags"],
     "backup": {"backupRetentionDays": 14.0},
-}  # fmt: skip
+}
 FLOW = {"enabled": True, "retentionPolicy": {"days": 30.0}, "tags": SET["tags"]}
 WORKSPACE = {"retentionInDays": 30.0, "tags": SET["tags"]}
 BLOBS = {
-    "deleteRetentionPolicy": {"enabled": True, "days": 7.0}, "containerDeleteRetentionPolicy": {"enabled": True},
-}  # fmt: skip
+    "deleteRetentionPolicy": {"enabled": True, "days": 7.0},
+    "containerDeleteRetentionPolicy": {"enabled": True},
+}
 SUBNET = {"networkSecurityGroup": {"id": "group"}, "defaultOutboundAccess": False}
 OPEN = {"name": "ssh", "access": "Allow", "direction": "Inbound", "sourceAddressPrefix": "Internet"}
 GRANT = {
@@ -101,19 +108,24 @@ GRANT = {
     "scope": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a",
 }
 KUBERNETES: dict[str, Any] = {
-    "apiServerAccessProfile": {"enablePrivateCluster": True, "disableRunCommand": True}, "diskEncryptionSetID": "set",
-    "disableLocalAccounts": True, "tags": SET["tags"],
-    "enableRBAC": True, "aadProfile": {"managed": True, "enableAzureRBAC": True},
+    "apiServerAccessProfile": {"enablePrivateCluster": True, "disableRunCommand": True},
+    "diskEncryptionSetID": "set",
+    "disableLocalAccounts": True,
+    "tags": SET["tags"],
+    "enableRBAC": True,
+    "aadProfile": {"managed": True, "enableAzureRBAC": True},
     "networkProfile": {"networkPolicy": "cilium", "outboundType": "userAssignedNATGateway"},
     "agentPoolProfiles": [{"name": "system", "maxPods": 30.0}],
     "securityProfile": {"azureKeyVaultKms": {"enabled": True}},
     "autoUpgradeProfile": {"upgradeChannel": "none", "nodeOSUpgradeChannel": "None"},
-}  # fmt: skip
+}
 POOL: dict[str, Any] = {
-    "vmSize": "Standard_ND96isr_H100_v5", "maxPods": 30.0, "gpuProfile": {"driver": "Install"},
+    "vmSize": "Standard_ND96isr_H100_v5",
+    "maxPods": 30.0,
+    "gpuProfile": {"driver": "Install"},
     "nodeTaints": ["nvidia.com/gpu=present:NoSchedule"],
     "upgradeSettings": {"maxUnavailable": "1", "maxSurge": "0"},
-}  # fmt: skip
+}
 AUDIT: dict[str, Any] = {
     "logs": [{"category": "kube-audit-admin", "enabled": True}, {"category": "guard", "enabled": True}]
 }

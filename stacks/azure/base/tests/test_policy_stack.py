@@ -21,9 +21,15 @@ def opening(name: str, direction: str, ends: tuple[str, str], ports: Sequence[st
     """A rule of a group that lets something through, from one end to the other."""
     source, target = ends
     return {
-        "name": name, "priority": float(order), "direction": direction, "access": "Allow", "protocol": "*",
-        "sourceAddressPrefix": source, "destinationAddressPrefix": target, "destinationPortRanges": list(ports),
-    }  # fmt: skip
+        "name": name,
+        "priority": float(order),
+        "direction": direction,
+        "access": "Allow",
+        "protocol": "*",
+        "sourceAddressPrefix": source,
+        "destinationAddressPrefix": target,
+        "destinationPortRanges": list(ports),
+    }
 
 
 def closing(direction: str) -> dict[str, Any]:
@@ -38,21 +44,24 @@ NODE_RULES = [
     opening("within-out", "Outbound", (NODES, NODES), ("*",), 100),
     opening("lustre", "Inbound", (LUSTRE, NODES), PORTS, 110),
     opening("lustre-out", "Outbound", (NODES, LUSTRE), PORTS, 110),
-    closing("Inbound"), closing("Outbound"),
-]  # fmt: skip
+    closing("Inbound"),
+    closing("Outbound"),
+]
 SERVER_RULES = [
     opening("clients", "Inbound", (NODES, LUSTRE), PORTS, 100),
     opening("clients-out", "Outbound", (LUSTRE, NODES), PORTS, 100),
     opening("within", "Inbound", (LUSTRE, LUSTRE), PORTS, 110),
     opening("within-out", "Outbound", (LUSTRE, LUSTRE), PORTS, 110),
-    closing("Inbound"), closing("Outbound"),
-]  # fmt: skip
+    closing("Inbound"),
+    closing("Outbound"),
+]
 FOUNDATION = "urn:pulumi:s::p::pulumi:pulumi:StackReference::organization/azure-gpu-foundation/s"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 SECRETS, READER, WRITER = (
-    "4633458b-17de-408a-b874-0445c86b69e6", "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+    "4633458b-17de-408a-b874-0445c86b69e6",
+    "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
     "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
-)  # fmt: skip
+)
 
 
 def granted(urn: str, role: str, *, kind: str = "ServicePrincipal", to: str = "") -> Registered:

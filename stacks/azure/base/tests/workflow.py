@@ -62,8 +62,11 @@ class Expression:
             return any(self.holds(one) for one in arguments)
         one, other = (self.value(argument) for argument in arguments)
         compared: dict[str, bool] = {
-            "less": one < other, "lessOrEquals": one <= other, "greater": one > other, "greaterOrEquals": one >= other,
-        }  # fmt: skip
+            "less": one < other,
+            "lessOrEquals": one <= other,
+            "greater": one > other,
+            "greaterOrEquals": one >= other,
+        }
         return compared[name]
 
 

@@ -15,11 +15,21 @@ from gpu_cluster.node_type import NodeType, node_type
 from gpu_cluster.watchdog import read_stop_when_idle
 
 SCALARS = (
-    "clusterName", "location", "zone", "foundationStack", "kubernetesVersion", "apiServerCidr",
-    "serviceCidr", "systemInstanceType", "systemNodeCount", "sharedStorageGib", "installCharts",
-    "apiFromOutside", "encryptionAtHost",
+    "clusterName",
+    "location",
+    "zone",
+    "foundationStack",
+    "kubernetesVersion",
+    "apiServerCidr",
+    "serviceCidr",
+    "systemInstanceType",
+    "systemNodeCount",
+    "sharedStorageGib",
+    "installCharts",
+    "apiFromOutside",
+    "encryptionAtHost",
     "stopWhenIdleMinutes",
-)  # fmt: skip
+)
 OBJECTS = ("nodeType", "operatorCidrs", "adminGroupObjectIds", "tags")
 CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
 # Microsoft, "API Server VNet Integration": the subnet is the API server's own, a /28 at least.

@@ -13,10 +13,21 @@ from gpu_cluster.node_type import NodeType, check_count, node_type, scale_set_si
 from gpu_cluster.watchdog import WatchdogSettings, read_watchdog
 
 SCALARS = (
-    "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "nodeDiskGib", "capacity",
-    "reservationId", "spotEvictionPolicy", "allowSplitFabric", "encryptionAtHost", "timeToLiveHours",
+    "clusterName",
+    "location",
+    "zone",
+    "foundationStack",
+    "clusterStack",
+    "nodeCount",
+    "nodeDiskGib",
+    "capacity",
+    "reservationId",
+    "spotEvictionPolicy",
+    "allowSplitFabric",
+    "encryptionAtHost",
+    "timeToLiveHours",
     "stopWhenIdleMinutes",
-)  # fmt: skip
+)
 OBJECTS = ("nodeType", "tags")
 _MOST_NODES = 5_000
 

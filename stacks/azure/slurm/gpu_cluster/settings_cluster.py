@@ -14,10 +14,21 @@ from gpu_cluster.node_type import NodeType, node_type
 from gpu_cluster.slurm.access import Access, access
 
 SCALARS = (
-    "clusterName", "location", "zone", "foundationStack", "controllerInstanceType", "loginInstanceType",
-    "controllerImage", "partition", "encryptionAtHost", "adminUsername", "adminSshPublicKey", "accountingEnabled",
-    "accountingInstanceType", "accountingPassword",
-)  # fmt: skip
+    "clusterName",
+    "location",
+    "zone",
+    "foundationStack",
+    "controllerInstanceType",
+    "loginInstanceType",
+    "controllerImage",
+    "partition",
+    "encryptionAtHost",
+    "adminUsername",
+    "adminSshPublicKey",
+    "accountingEnabled",
+    "accountingInstanceType",
+    "accountingPassword",
+)
 OBJECTS = ("nodeType", "tags", JOB_ENVIRONMENT, directory.DIRECTORY, *users.OBJECT_KEYS)
 _PASSWORD_LETTERS = (16, 128)
 

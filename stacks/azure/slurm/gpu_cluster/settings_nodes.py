@@ -14,10 +14,22 @@ from gpu_cluster.slurm.access import Access, access
 from gpu_cluster.watchdog import WatchdogSettings, read_watchdog
 
 SCALARS = (
-    "clusterName", "location", "zone", "foundationStack", "clusterStack", "nodeCount", "capacity",
-    "reservationId", "spotEvictionPolicy", "allowSplitFabric", "encryptionAtHost", "adminUsername",
-    "adminSshPublicKey", "timeToLiveHours", "stopWhenIdleMinutes",
-)  # fmt: skip
+    "clusterName",
+    "location",
+    "zone",
+    "foundationStack",
+    "clusterStack",
+    "nodeCount",
+    "capacity",
+    "reservationId",
+    "spotEvictionPolicy",
+    "allowSplitFabric",
+    "encryptionAtHost",
+    "adminUsername",
+    "adminSshPublicKey",
+    "timeToLiveHours",
+    "stopWhenIdleMinutes",
+)
 OBJECTS = ("nodeType", "tags", JOB_ENVIRONMENT)
 _MOST_NODES = 10_000
 

@@ -49,9 +49,17 @@ SCENARIOS: list[dict[str, Any]] = [
 
 # Types that Azure does not tag.
 UNTAGGED = {
-    "RoleAssignment", "ManagementLockByScope", "Subnet", "PrivateDnsZoneGroup", "BlobContainer",
-    "BlobServiceProperties", "Budget", "DiagnosticSetting", "Configuration", "RoleDefinition",
-}  # fmt: skip
+    "RoleAssignment",
+    "ManagementLockByScope",
+    "Subnet",
+    "PrivateDnsZoneGroup",
+    "BlobContainer",
+    "BlobServiceProperties",
+    "Budget",
+    "DiagnosticSetting",
+    "Configuration",
+    "RoleDefinition",
+}
 
 
 def _label(changes: dict[str, Any]) -> str:

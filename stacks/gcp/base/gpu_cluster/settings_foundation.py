@@ -22,8 +22,14 @@ PROVIDER_KEYS = (
 BILLING_ACCOUNT = r"[0-9A-F]{6}(-[0-9A-F]{6}){2}"
 EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s]+"
 SCALAR_KEYS = (
-    *PLACE_KEYS, "networkCidr", "nodeCount", "billingAccount", "budgetUsdPerMonth", "alertEmail", "protectData",
-)  # fmt: skip
+    *PLACE_KEYS,
+    "networkCidr",
+    "nodeCount",
+    "billingAccount",
+    "budgetUsdPerMonth",
+    "alertEmail",
+    "protectData",
+)
 OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "sharedStorage", "existingNetwork")
 # 16 subnets: one primary, up to eight GPU networks, or one more gVNIC network and eight RDMA subnets.
 SUBNET_BITS = 4

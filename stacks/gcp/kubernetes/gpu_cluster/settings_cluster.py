@@ -12,10 +12,20 @@ from gpu_cluster.place import PLACE_KEYS, PLACE_OBJECTS, PROVIDER_VALUES, Place,
 CIDR = r"[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}"
 VERSION = r"1\.[0-9]{2}(\.[0-9]+-gke\.[0-9]+)?"
 SCALAR_KEYS = (
-    *PLACE_KEYS, "foundationStack", "kubernetesVersion", "podRange", "podsPerNode", "systemInstanceType",
-    "systemNodeCount", "sharedStorageGib", "installCharts", "apiFromOutside", "grantKeyUse", "deletionProtection",
+    *PLACE_KEYS,
+    "foundationStack",
+    "kubernetesVersion",
+    "podRange",
+    "podsPerNode",
+    "systemInstanceType",
+    "systemNodeCount",
+    "sharedStorageGib",
+    "installCharts",
+    "apiFromOutside",
+    "grantKeyUse",
+    "deletionProtection",
     "stopWhenIdleMinutes",
-)  # fmt: skip
+)
 OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "operatorCidrs")
 
 

@@ -14,9 +14,17 @@ from gpu_cluster.tpu_slices import TpuSlice, read_tpu_slice
 MAX_DISK_GB = 65_536
 MAX_HOURS = 24 * 366
 SCALAR_KEYS = (
-    *PLACE_KEYS, "foundationStack", "clusterStack", "nodeCount", "maxNodesPerPool", "nodeBootDiskGb", *CAPACITY_KEYS,
-    "tpuTopology", "timeToLiveHours", "stopWhenIdleMinutes",
-)  # fmt: skip
+    *PLACE_KEYS,
+    "foundationStack",
+    "clusterStack",
+    "nodeCount",
+    "maxNodesPerPool",
+    "nodeBootDiskGb",
+    *CAPACITY_KEYS,
+    "tpuTopology",
+    "timeToLiveHours",
+    "stopWhenIdleMinutes",
+)
 OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType")
 # Google Kubernetes Engine, "Quotas and limits": nodes of one pool in one zone.
 MAX_NODES_PER_POOL = 1000

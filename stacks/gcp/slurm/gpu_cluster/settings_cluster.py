@@ -17,13 +17,29 @@ MAX_DISK_GB = 65_536
 ACCOUNTING_PASSWORD = "accountingPassword"  # noqa: S105 - the name of a key
 PASSWORD_LETTERS = (16, 128)
 SCALAR_KEYS = (
-    *PLACE_KEYS, "foundationStack", "partition", "sharedPath", "controllerInstanceType",
-    "controllerImage", "controllerBootDiskGb", "loginInstanceType", "accountingDatabase", "databaseTier",
-    ACCOUNTING_PASSWORD, "grantKeyUse", "protectData",
-)  # fmt: skip
+    *PLACE_KEYS,
+    "foundationStack",
+    "partition",
+    "sharedPath",
+    "controllerInstanceType",
+    "controllerImage",
+    "controllerBootDiskGb",
+    "loginInstanceType",
+    "accountingDatabase",
+    "databaseTier",
+    ACCOUNTING_PASSWORD,
+    "grantKeyUse",
+    "protectData",
+)
 OBJECT_KEYS = (
-    *PLACE_OBJECTS, "nodeType", "operators", "tunnelMembers", *users.OBJECT_KEYS, directory.DIRECTORY, JOB_ENVIRONMENT,
-)  # fmt: skip
+    *PLACE_OBJECTS,
+    "nodeType",
+    "operators",
+    "tunnelMembers",
+    *users.OBJECT_KEYS,
+    directory.DIRECTORY,
+    JOB_ENVIRONMENT,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,9 +18,19 @@ MAX_HOURS = 24 * 366
 LEAST_IDLE_MINUTES = 15
 MAX_IDLE_MINUTES = 24 * 60
 SCALAR_KEYS = (
-    *PLACE_KEYS, "foundationStack", "clusterStack", "nodeCount", "nodeBootDiskGb", "partition", "sharedPath",
-    *CAPACITY_KEYS, "tpuTopology", "tpuRuntimeVersion", "timeToLiveHours", "stopWhenIdleMinutes",
-)  # fmt: skip
+    *PLACE_KEYS,
+    "foundationStack",
+    "clusterStack",
+    "nodeCount",
+    "nodeBootDiskGb",
+    "partition",
+    "sharedPath",
+    *CAPACITY_KEYS,
+    "tpuTopology",
+    "tpuRuntimeVersion",
+    "timeToLiveHours",
+    "stopWhenIdleMinutes",
+)
 OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", JOB_ENVIRONMENT)
 
 

@@ -58,10 +58,12 @@ def make_tpu_nodes(settings: NodesSettings) -> None:
     pulumi.export(
         "connect",
         pulumi.Output.concat(
-            "gcloud compute tpus tpu-vm ssh ", nodes.vm.name, " --worker=all --tunnel-through-iap",
+            "gcloud compute tpus tpu-vm ssh ",
+            nodes.vm.name,
+            " --worker=all --tunnel-through-iap",
             f" --zone {place.zone} --project {place.project}",
         ),
-    )  # fmt: skip
+    )
 
 
 def make_gpu_nodes(settings: NodesSettings) -> None:

@@ -72,9 +72,19 @@ def test_nodes_are_replaced_in_batches(project: Path, tmp_path: Path) -> None:
     steps = [word for call in calls for word in words if word in call]
     # The first batch is looked at once more, because a job still ran.
     assert steps == [
-        "state=drain", "squeue", "squeue", "update-instances", "wait-until", "state=resume", "delete nodename",
-        "state=drain", "squeue", "update-instances", "wait-until", "state=resume",
-    ]  # fmt: skip
+        "state=drain",
+        "squeue",
+        "squeue",
+        "update-instances",
+        "wait-until",
+        "state=resume",
+        "delete nodename",
+        "state=drain",
+        "squeue",
+        "update-instances",
+        "wait-until",
+        "state=resume",
+    ]
     replaced = [call for call in calls if "update-instances" in call]
     assert ["--instances gpt3-gpu-a,gpt3-gpu-b --minimal-action replace" in call for call in replaced] == [True, False]
     assert any("delete nodename=gpt3-gpu-b" in call for call in calls)
