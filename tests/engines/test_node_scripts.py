@@ -83,10 +83,12 @@ def test_every_script_stops_at_the_first_error(script: Path) -> None:
     assert os.access(script, os.X_OK)
 
 
-def test_the_readme_lists_every_script() -> None:
-    """The file table of the README and the folder agree."""
-    readme = (NODE_SCRIPTS / "README.md").read_text()
-    assert [script.name for script in SCRIPTS if f"`{script.name}`" not in readme] == []
+def test_the_pages_list_every_script() -> None:
+    """The file tables and the folder agree; scripts of a directory have a page that goes where they go."""
+    pages = {page: (NODE_SCRIPTS / page).read_text() for page in ("README.md", "users_directory.md")}
+    of_directory = {f"users_directory{part}.sh" for part in ("", "_logins", "_password")}
+    page_of = {script.name: "users_directory.md" if script.name in of_directory else "README.md" for script in SCRIPTS}
+    assert [name for name, page in page_of.items() if f"`{name}`" not in pages[page]] == []
 
 
 def test_a_missing_environment_file_is_named(tmp_path: Path) -> None:
