@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from clusterwright.catalog.parts.skus import skus
-from clusterwright.catalog.records import Catalogue
+from clusterwright.catalog.records import Catalogue, System
 from clusterwright.facility import inventory as stock
 from clusterwright.facility.bill import Bill, BillLine
+from clusterwright.facility.hall.power_chain import GOES_ON, loss
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.inventory import Inventory
-from clusterwright.facility.site import CONTROLLERS, Feed
+from clusterwright.facility.site import Feed
 from clusterwright.facility.spares import Spares, kind_of_part, spares_by_length
 from clusterwright.facility.storage.words import storage_lines
 from clusterwright.units import percent
@@ -71,9 +72,11 @@ def bill_of(
     ]
     lines += [
         line(stock.FABRIC_MANAGER, inventory.compute_managers + inventory.storage_managers, _managers(inventory)),
-        line(stock.MANAGEMENT_SERVER, inventory.management_servers, _servers(inventory.management_servers)),
+        line(
+            stock.MANAGEMENT_SERVER, inventory.management_servers, "controllers of the scheduler, the others for login"
+        ),
         *(line(box.part, count, note, category="storage") for box, count, note in storage_lines(inventory.storage)),
-        line(feed.pdu, compute, _compute_pdus(racks)),
+        line(feed.pdu, compute, _compute_pdus(racks, catalogue.systems[inventory.system])),
         line(feed.pdu, others, "feeds A and B of each rack without nodes"),
         line(stock.RACK, empty, _racks(empty, len(racks))),
     ]
@@ -101,10 +104,6 @@ def _with_spares(bought: BillLine, spares: Spares, catalogue: Catalogue) -> list
     return [bought, replace(bought, quantity=count, scales_with="cluster", note=note, lengths=kept)]
 
 
-def _servers(count: int) -> str:
-    return f"{CONTROLLERS} controllers of cluster and scheduler, {count - CONTROLLERS} for login"
-
-
 def _racks(empty: int, racks: int) -> str:
     return "" if empty == racks else f"{racks - empty} other racks are delivered whole"
 
@@ -117,9 +116,11 @@ def _scheduled(lengths: dict[float, int]) -> str:
     return f"{words}: {', '.join(f'{count:,} of {length:g} m' for length, count in sorted(lengths.items()))}"
 
 
-def _compute_pdus(racks: Sequence[Rack]) -> str:
+def _compute_pdus(racks: Sequence[Rack], system: System) -> str:
     each = max((rack.pdus for rack in racks if rack.kind == "compute"), default=0)
-    return f"{each} per rack, by the nodes' power supplies, so that the rack lives when one fails"
+    words = f"{each} per rack, by the nodes' power supplies"
+    lives = each > 0 and loss(system, pdus=each, lost=1).outcome == GOES_ON
+    return f"{words}, so that the rack lives when one fails" if lives else words
 
 
 def _name(sku: str, catalogue: Catalogue) -> str:

@@ -38,19 +38,22 @@ PRICES = {
 }
 
 
+NEED = StorageNeed(
+    dataset_bytes=1.2e12,
+    checkpoint_bytes_kept=24e12,
+    capacity_bytes=90e12,
+    read_bytes_per_s=10e9,
+    write_bytes_per_s=20e9,
+)
+
+
 @cache
 def _design(nodes: int, *, purchase: str = FULL_UNITS) -> OnPremDesign:
     catalogue = load()
     return design_onprem(
         system=catalogue.systems["dgx-h100"],
         nodes=nodes,
-        storage=StorageNeed(
-            dataset_bytes=1.2e12,
-            checkpoint_bytes_kept=24e12,
-            capacity_bytes=90e12,
-            read_bytes_per_s=10e9,
-            write_bytes_per_s=20e9,
-        ),
+        storage=NEED,
         site=Site(pue=1.3),
         catalogue=catalogue,
         rules=DesignRules(fabric=FabricChoice(purchase=purchase)),
@@ -179,9 +182,21 @@ def test_power_page() -> None:
     power = _design(40).power
     assert f"**{power.it_w / 1e3:,.1f} kW**" in page
     assert f"{power.annual_it_kwh:,.0f} kWh" in page
-    assert "losing one leaves 2 with 21.5 kVA each: it holds" in page
+    assert "losing one leaves 2 with 21.5 kVA each: they carry it" in page
     assert "Not in the sums, because unknown" in page
     assert "capped" not in page
+
+
+def test_air_is_of_all_heat_where_a_liquid_carries_most() -> None:
+    """A rack of GB200 gives 85 % to cold plates: its figure of air is what it would need without them."""
+    site = Site(cooling="direct-to-chip", rack_power_w=160e3)
+    system = load().systems["gb200-nvl72"]
+    design = design_onprem(system=system, nodes=2, storage=NEED, site=site, catalogue=load())
+    standing = lay_out(design.inventory, site=design.site, rules=design.rules, catalogue=load())
+    page = power_and_cooling(design, standing, load(), title="trial")
+    assert "| Air, if all heat went into it |" in page
+    assert "Air is what a rack would need without its liquid" in page
+    assert "\n| Air |" in _documents(40)["power_and_cooling.md"].content.decode()
 
 
 def test_power_page_with_a_cap() -> None:

@@ -1,6 +1,7 @@
 """Slices of GPUs by MIG: in the plan, in the files of both schedulers, on a node, and in a bill."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -139,6 +140,19 @@ def test_nodes_with_parts_of_gpus_are_missing_to_the_plan() -> None:
     (warning,) = [entry for entry in plan.warnings if entry.id == "SHR004"]
     assert f"2 of {hosts} nodes offer parts of GPUs alone" in warning.message
     assert f"{hosts} nodes Ready, {(hosts - 2) * 8:,} GPUs allocatable" in texts["acceptance.md"]
+
+
+def test_shared_nodes_of_slurm_are_missing_to_the_plan() -> None:
+    """They are in a partition of their own; where all of them are shared the job finds them in its own."""
+    asked = ("software.mig=null", "software.sharing.way=mps", "software.sharing.parts=4")
+    plan, texts = _written("slurm", *asked, "software.sharing.nodes=2")
+    hosts = plan.options[0].cluster.nodes
+    (warning,) = [entry for entry in plan.warnings if entry.id == "SHR004"]
+    assert f"2 of {hosts} nodes are in a partition of their own" in warning.message
+    assert re.search(r"^PartitionName=slices ", texts["slurm.conf"], re.MULTILINE)
+    every, texts = _written("slurm", *asked)
+    assert [entry for entry in every.warnings if entry.id == "SHR004"] == []
+    assert "PartitionName=slices" not in texts["slurm.conf"]
 
 
 def test_a_divided_node_is_no_spare() -> None:

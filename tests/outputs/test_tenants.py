@@ -13,6 +13,7 @@ from clusterwright.outputs.onprem.slurm.tenants import duration
 from clusterwright.plan.record import Plan
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+FINETUNE = assets.root() / "blueprints" / "finetune-llama3-70b-lora.yaml"
 TENANTS = (
     "tenants=[{name: research, share: 60 %, users: [ada], max_gpus_per_user: 64, longest_job: 14 days},"
     "{name: product, share: 30 %, users: [ada], when_free: keep},"
@@ -115,6 +116,22 @@ def test_shares_that_come_to_nothing_are_warned_of(tenants: str, rules: list[str
     """What depends on the size of the cluster is said when it is known."""
     plan = plan_of(GPT3, [*ASKED[:-1], f"tenants=[{tenants}]"], "onprem")
     assert [found.id for found in plan.warnings if (found.id or "").startswith("TEN")] == rules
+
+
+@pytest.mark.parametrize(("most", "rules"), [(8, ["TEN008"]), (16, [])])
+def test_a_fine_tuning_run_is_some_tenant_s(most: int, rules: list[str]) -> None:
+    """Two nodes of eight GPUs work at once; a page of tenants names no script that the folder does not have."""
+    asked = [
+        "targets.onprem.allowed_systems=[dgx-h100]",
+        "targets.onprem.min_nodes=2",
+        "targets.onprem.max_nodes=2",
+        "targets.onprem.scheduler=slurm",
+        f"tenants=[{{name: a, share: 60 %, max_gpus_per_user: {most}}}]",
+    ]
+    plan = plan_of(FINETUNE, asked, "onprem")
+    assert [found.id for found in plan.warnings if (found.id or "").startswith("TEN")] == rules
+    files = onprem_files(plan, plan.options[0], load())
+    assert not [name for name in ("tenants.md", "jobs.md") if b"launch/submit.sh" in files[name].content]
 
 
 def test_a_cloud_divides_nothing() -> None:

@@ -16,7 +16,7 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
     """Yield warnings of targets whose GPUs a blueprint divides or shares.
 
     `MIG005`: nodes that the plan is sized with are divided; `MIG006`: the project of a cloud divides none; `SHR004`:
-    nodes that the plan is sized with offer no whole GPUs in Kubernetes.
+    nodes that the plan is sized with offer no whole GPUs to Kubernetes, or are in a partition of their own.
 
     Args:
         nodes: software of each target's nodes.
@@ -47,17 +47,17 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
 
 
 def _shared(software: Software, option: Option) -> Iterator[Finding]:
-    if (
-        option.design.facility is None
-        or option.deployment.scheduler != "kubernetes"
-        or software.sharing not in _RENAMED
-    ):
+    slurm = option.deployment.scheduler == "slurm"
+    if option.design.facility is None or not (slurm or software.sharing in _RENAMED):
         return
     hosts = len(option.design.facility.inventory.hosts())
+    shared = software.shared_of(hosts)
+    if not shared or (slurm and shared == hosts):
+        return
+    what = "are in a partition of their own, as their GPUs are shared" if slurm else "offer parts of GPUs alone"
     yield Finding(
         id="SHR004",
         path=_SHARED_PATH,
-        message=f"{on_target(option.target)} {software.shared_of(hosts):,} of {hosts:,} nodes offer parts of GPUs "
-        "alone; the plan is sized for all",
+        message=f"{on_target(option.target)} {shared:,} of {hosts:,} nodes {what}; the plan is sized for all",
         help=f"add nodes for the parts: targets.{option.target}.min_nodes above what the plan has without sharing",
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from clusterwright.errors import Finding
+from clusterwright.plan.finetuning.record import FinetuningOption
 from clusterwright.plan.record import Option
 from clusterwright.plan.tenants import Tenant, gpus_of
 from clusterwright.plan.text.words import on_target
@@ -54,7 +55,7 @@ def tenant_warnings(tenants: Sequence[Tenant], options: Sequence[Option]) -> Ite
 
 def _nobody_runs(tenants: Sequence[Tenant], own: Mapping[str, int], option: Option) -> Iterator[Finding]:
     """The planned run takes its GPUs at once: a tenant has to be let use as many, in its share or beyond it."""
-    if not isinstance(option, TrainingOption):
+    if not isinstance(option, TrainingOption | FinetuningOption):
         return
     asked = option.training_nodes * option.cluster.gpus_per_node
     for tenant in tenants:

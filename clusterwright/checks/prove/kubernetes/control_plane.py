@@ -24,7 +24,10 @@ _SWITCHES = ("vip_arp", "cp_enable", "vip_leaderelection")
 _MOST_RESERVED = 0.1
 _PAGE = f"{_PLANE}/README.md"
 _ADDRESS_OF = re.compile(r"^\| (\S+) \| (\d+(?:\.\d+){3}) \|")
+_JOINING = re.compile(r"^# On (\S+(?: and \S+)*), one after the other")
 _SLICES = "mig-slices"
+_SLICE_LABEL = "nvidia.com/mig.config"
+_OPERATOR = f"{FOLDER}/values/gpu-operator.yaml"
 
 
 def _read(cluster: Cluster, file: str) -> list[dict[str, Any]]:
@@ -151,11 +154,17 @@ def page(cluster: Cluster) -> Iterator[Finding]:
     path = cluster.papers.documents.site / _PAGE
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     servers = _servers(cluster)
+    first = str(value_at(_of_kind(_read(cluster, _INIT), "InitConfiguration"), "nodeRegistration.name"))
+    others = [name for name in servers if name != first]
     for number, line in enumerate(text.splitlines(), start=1):
         match = _ADDRESS_OF.match(line)
         if match is not None and match[1] in servers and match[2] != servers[match[1]]:
             rule = "ip-plan.csv has it"
             yield wrong(_ID, f"{_PAGE}:{number}", f"the address of {match[1]}", match[2], servers[match[1]], rule)
+        joining = _JOINING.match(line)
+        if joining is not None and sorted(joining[1].split(" and ")) != sorted(others):
+            rule = f"servers of the control plane join after {first}"
+            yield wrong(_ID, f"{_PAGE}:{number}", "servers that join", joining[1], " and ".join(others), rule)
 
 
 def _shared(cluster: Cluster, host: str) -> Iterator[Finding]:
@@ -196,8 +205,10 @@ def slices(cluster: Cluster) -> Iterator[Finding]:
     """Yield divided GPUs that are not the plan's, or have other slices than it (`K8S012`)."""
     documents = cluster.papers.documents
     software = documents.plan.software_of(documents.option.target)
-    if software is None or not software.divided_of(len(cluster.hosts)):
+    divided = 0 if software is None else software.divided_of(len(cluster.hosts))
+    if software is None or not divided:
         return
+    yield from _divided_hosts(cluster, set(cluster.hosts[-divided:]))
     wanted = dict(Counter(software.geometry))
     for config in cluster.of("ConfigMap"):
         text = config.at("data")
@@ -212,6 +223,20 @@ def slices(cluster: Cluster) -> Iterator[Finding]:
             if count != software.divided_gpus:
                 rule = "the plan divides as many of a node"
                 yield wrong("K8S012", config.place, "the GPUs that are divided", count, software.divided_gpus, rule)
+
+
+def _divided_hosts(cluster: Cluster, divided: set[str]) -> Iterator[Finding]:
+    """Yield hosts whose label divides other ones than the plan's, and an operator that does not offer slices apart."""
+    for node in cluster.of("Node"):
+        said = (node.at("metadata.labels") or {}).get(_SLICE_LABEL)
+        if (said is not None) != (node.name in divided):
+            expected = "the division of the plan" if node.name in divided else None
+            yield wrong("K8S012", node.place, _SLICE_LABEL, said, expected, "the last hosts of the cluster are divided")
+    for document in _read(cluster, _OPERATOR):
+        said = value_at(document, "mig.strategy")
+        if said != "mixed":
+            rule = "each profile is a resource of its own beside whole GPUs"
+            yield wrong("K8S012", _OPERATOR, "mig.strategy", said, "mixed", rule)
 
 
 def _divisions(place: str, text: str) -> Iterator[Mapping[str, Any]]:

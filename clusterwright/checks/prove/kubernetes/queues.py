@@ -1,11 +1,13 @@
 """Queue, quota, topology, volume and claim: no more than there is, and names that are there."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from clusterwright.checks.prove.kubernetes.nodes import KIND
 from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, wrong
 from clusterwright.errors import Finding
+from clusterwright.plan.tenants import Tenant
 
 #: Kinds that have no namespace.
 _OF_THE_CLUSTER = {
@@ -213,8 +215,10 @@ def volumes(cluster: Cluster) -> Iterator[Finding]:
 
 
 def tenants(cluster: Cluster) -> Iterator[Finding]:
-    """Yield ceilings that are not the plan's, and members that are another tenant's (`K8S003`, `K8S005`)."""
-    most = {tenant.name: tenant.most_gpus for tenant in cluster.papers.documents.plan.cluster.tenants}
+    """Yield limits that are not the plan's, and members that are another tenant's (`K8S003`, `K8S005`)."""
+    listed = cluster.papers.documents.plan.cluster.tenants
+    most = {tenant.name: tenant.most_gpus for tenant in listed}
+    yield from _borrowing(cluster, {tenant.name: tenant for tenant in listed})
     for ceiling in cluster.of("ResourceQuota"):
         for name, value in (ceiling.at("spec.hard") or {}).items():
             limit = most.get(ceiling.namespace)
@@ -229,3 +233,32 @@ def tenants(cluster: Cluster) -> Iterator[Finding]:
         for group in sorted(groups & {f"tenant-{name}" for name in most} - {expected}):
             place = f"{binding.place} in {binding.namespace}"
             yield wrong("K8S005", place, "subjects", group, expected, "the members of another tenant work there")
+
+
+def _borrowing(cluster: Cluster, tenants_by_name: Mapping[str, Tenant]) -> Iterator[Finding]:
+    """Yield queues that borrow what their tenant may not, or less than it may."""
+    for queue in cluster.of("ClusterQueue"):
+        tenant = tenants_by_name.get(queue.name)
+        if tenant is None:
+            continue
+        resources = [
+            one
+            for group in queue.at("spec.resourceGroups") or []
+            for flavor in group.get("flavors", [])
+            for one in flavor.get("resources", [])
+        ]
+        for one in resources:
+            limit, expected = one.get("borrowingLimit"), _most_borrowed(tenant, one)
+            if (None if limit is None else amount(limit)) != expected:
+                shown = "no limit" if expected is None else f"{expected:,.0f}"
+                rule = "the plan says what the tenant may borrow"
+                yield wrong("K8S003", queue.place, f"borrowingLimit of {one['name']}", limit, shown, rule)
+
+
+def _most_borrowed(tenant: Tenant, resource: Mapping[str, Any]) -> float | None:
+    """Return how much of a resource a tenant may borrow, None for all that is free."""
+    if not tenant.borrows:
+        return 0.0
+    if tenant.most_gpus is None or not resource["name"].endswith(("/gpu", "/gaudi")):
+        return None
+    return max(0.0, tenant.most_gpus - amount(resource["nominalQuota"]))

@@ -117,7 +117,9 @@ def _quantities(hall: Hall) -> Iterator[Sequence[str]]:
     factor = f"IT load / power factor {design.rules.power_factor:g} (assumed)"
     yield "Apparent power", kva(summary.apparent_va), factor
     yield "Heat", f"{summary.heat_btu_per_h:,.0f} BTU/h", f"{power.BTU_PER_H_PER_W:g} x W"
-    yield "Air", f"{summary.airflow_cfm:,.0f} CFM", f"1.76 x W / {site.air_rise_c:g} C rise, sea level"
+    heat = heat_of(compute_w=summary.compute_w, it_w=summary.it_w, system=hall.system, site=site)
+    air = "Air, if all heat went into it" if heat.liquid_w else "Air"
+    yield air, f"{summary.airflow_cfm:,.0f} CFM", f"1.76 x W / {site.air_rise_c:g} C rise, sea level"
     water = f"14.3 x kW / {site.water_rise_c:g} C rise"
     yield "Water, if all heat went into it", f"{summary.water_l_per_min:,.0f} L/min", water
     yield "IT energy of a year", f"{summary.annual_it_kwh:,.0f} kWh", "full load for 8,760 h"
@@ -161,7 +163,7 @@ def _full_rack(hall: Hall) -> Sequence[str] | None:
         f"{rack.shelves} power shelves" if rack.shelves else f"{rack.pdus} PDUs",
         str(max(1, rack.feeds - 1)),
         f"{load.failed_va / 1e3:.1f}",
-        "holds" if holds else "does NOT hold: use larger feeds or fewer nodes per rack",
+        "carry it" if holds else "do NOT carry it: use larger feeds or fewer nodes per rack",
     )
 
 
@@ -406,7 +408,7 @@ SAID: tuple[Sentence | Table, ...] = (
         "- A PDU at {} and {} A carries {} kVA all the time ({}).", _pdu, "80 % of what the site's breaker is rated for"
     ),
     _sentence(
-        "- A full compute rack needs {} kVA. With {}, losing one leaves {} with {} kVA each: it {}.\n",
+        "- A full compute rack needs {} kVA. With {}, losing one leaves {} with {} kVA each: they {}.\n",
         _full_rack,
         "racks.csv and the cords of NetBox have it",
     ),

@@ -12,6 +12,7 @@ from clusterwright.facility.hall.power_chain import (
     GOES_ON,
     SLOWS,
     TOO_FEW,
+    Heat,
     Loss,
     breaker_needed_a,
     cdu_count,
@@ -56,7 +57,7 @@ def chain_sections(design: OnPremDesign, standing: Sequence[Rack], catalogue: Ca
         *_ups(design),
         *_part_load(design),
         *_caps(design, system, catalogue),
-        *_heat(design, system),
+        *_heat(design, catalogue),
         *_floor(design, standing, system),
     ]
 
@@ -243,9 +244,14 @@ def _caps(design: OnPremDesign, system: System, catalogue: Catalogue) -> list[st
     return lines
 
 
-def _heat(design: OnPremDesign, system: System) -> list[str]:
-    site = design.site
-    heat = heat_of(compute_w=design.power.compute_w, it_w=design.power.it_w, system=system, site=site)
+def heat_of_design(design: OnPremDesign, catalogue: Catalogue) -> Heat:
+    """Return what of the heat goes into air and into a liquid."""
+    system = design.node(catalogue)
+    return heat_of(compute_w=design.power.compute_w, it_w=design.power.it_w, system=system, site=design.site)
+
+
+def _heat(design: OnPremDesign, catalogue: Catalogue) -> list[str]:
+    site, heat = design.site, heat_of_design(design, catalogue)
     method = site.cooling or "unknown (`site.cooling`)"
     limit = "unknown" if site.cooling_limit_w is None else f"{site.cooling_limit_w / 1e3:,.1f} kW a rack"
     units = cdu_count(heat.liquid_w, site)

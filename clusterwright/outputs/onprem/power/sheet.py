@@ -11,7 +11,7 @@ from clusterwright.facility.hall.power_cords import worst_load
 from clusterwright.facility.hall.rack_limits import WHOLE_RACK_U, compute_limits
 from clusterwright.facility.hall.racks import Rack
 from clusterwright.outputs.markdown import cell
-from clusterwright.outputs.onprem.power.chain import chain_sections, row
+from clusterwright.outputs.onprem.power.chain import chain_sections, heat_of_design, row
 from clusterwright.units import percent
 
 
@@ -38,7 +38,11 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
         row("Facility load", _kw(summary.facility_w), f"IT load x PUE {site.pue:g}" if site.pue else "PUE is unknown"),
         row("Apparent power", f"{summary.apparent_va / 1e3:,.1f} kVA", "IT load / power factor 0.95 (assumed)"),
         row("Heat", f"{summary.heat_btu_per_h:,.0f} BTU/h", "3.412 x W"),
-        row("Air", f"{summary.airflow_cfm:,.0f} CFM", f"1.76 x W / {site.air_rise_c:g} C rise, sea level"),
+        row(
+            f"Air{_of_all(design, catalogue)}",
+            f"{summary.airflow_cfm:,.0f} CFM",
+            f"1.76 x W / {site.air_rise_c:g} C rise, sea level",
+        ),
         row(
             "Water, if all heat went into it",
             f"{summary.water_l_per_min:,.0f} L/min",
@@ -62,7 +66,8 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
         "|---|---|---:|---:|---:|---:|---:|---:|",
         *_rack_rows(design, standing),
         "",
-        "Weight is of the equipment without rack, PDUs and cables, as far as it is known.",
+        "Weight is of the equipment without rack, PDUs and cables, as far as it is known."
+        + _air_words(design, catalogue),
         "",
         "## Feeds",
         "",
@@ -70,6 +75,19 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
         *chain_sections(design, standing, catalogue),
     ]
     return "\n".join(lines)
+
+
+def _of_all(design: OnPremDesign, catalogue: Catalogue) -> str:
+    """Return that a figure of air is of all heat, where a liquid carries part of it."""
+    return ", if all heat went into it" if heat_of_design(design, catalogue).liquid_w else ""
+
+
+def _air_words(design: OnPremDesign, catalogue: Catalogue) -> str:
+    if not _of_all(design, catalogue):
+        return ""
+    return (
+        " Air is what a rack would need without its liquid; what is left to the air stands under *Where the heat goes*."
+    )
 
 
 def _binding(design: OnPremDesign, catalogue: Catalogue) -> str:
@@ -147,7 +165,9 @@ def _feeds(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue)
     left = max(1, fullest.feeds - 1)
     asked = rack_va(fullest.power_w, feed, design.rules)
     each = worst_load(fullest, feed, design.rules).failed_va
-    holds = "holds" if each <= feed.va * (1 + 1e-9) else "does NOT hold: use larger feeds or fewer nodes per rack"
+    carries = (
+        "carry it" if each <= feed.va * (1 + 1e-9) else "do NOT carry it: use larger feeds or fewer nodes per rack"
+    )
     what = f"{fullest.shelves} power shelves" if fullest.shelves else f"{fullest.pdus} PDUs"
     others = "2 (feeds A and B) in every other rack. Those are filled only so far that one feed carries the whole rack."
     if fullest.shelves:
@@ -161,7 +181,7 @@ def _feeds(design: OnPremDesign, standing: Sequence[Rack], catalogue: Catalogue)
         f"- A PDU at {volts} and {feed.breaker_a:g} A carries {feed.va / 1e3:.1f} kVA all the time ({formula}).",
         (
             f"- A full compute rack needs {asked / 1e3:.1f} kVA. With {what}, losing one leaves {left} "
-            f"with {each / 1e3:.1f} kVA each: it {holds}."
+            f"with {each / 1e3:.1f} kVA each: they {carries}."
         ),
         counted,
         *_whole(design, catalogue),

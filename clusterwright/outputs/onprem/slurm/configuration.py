@@ -14,6 +14,7 @@ from clusterwright.outputs.onprem.slurm.cluster import DividedNodes, SharedNodes
 from clusterwright.outputs.onprem.slurm.health import health_documents
 from clusterwright.outputs.onprem.slurm.tenants import accounts_of, tenant_documents
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.training.record import TrainingPlan
 
 #: The first management server, by its name in the racks, runs slurmctld; the second, on the other side, takes over, and
 #: keeps the accounting with its database, so that reports do not slow the scheduler down.
@@ -106,6 +107,11 @@ def slurm_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
     """Return the files of a plan's cluster on premises; parameters and errors as in `slurm_cluster`."""
     cluster = slurm_cluster(plan, option, catalogue)
     tenants = tenant_documents(
-        plan.cluster.name, plan.cluster.tenants, gpus=cluster.counted_gpus, accounting=ACCOUNTING_HOST
+        plan.cluster.name,
+        plan.cluster.tenants,
+        gpus=cluster.counted_gpus,
+        accounting=ACCOUNTING_HOST,
+        slices=cluster.slice_partition if cluster.whole_nodes < cluster.node_count else "",
+        submits=isinstance(plan, TrainingPlan),
     )
     return {name: text(content) for name, content in slurm_texts(cluster).items()} | tenants | health_documents(cluster)

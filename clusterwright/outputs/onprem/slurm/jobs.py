@@ -14,6 +14,7 @@ from clusterwright.outputs.launch.software import TOOLKIT, installed, node_table
 from clusterwright.outputs.onprem.slurm.configuration import ACCOUNTING_HOST, BACKUP_HOST, CONTROLLER_HOST
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
+from clusterwright.plan.training.record import TrainingPlan
 from clusterwright.user_list import list_text
 
 #: What `job_environment.sh` reads, beside itself.
@@ -48,6 +49,7 @@ def job_documents(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str,
         venv=jobs.venv,
         modules=", ".join(jobs.modules),
         adapters=adapters_text(option, catalogue),
+        submits=isinstance(plan, TrainingPlan),
     )
     files = {"jobs.md": text(page), "node/node.env": text(_node_env(plan, option, catalogue))}
     if jobs.environment == "container":

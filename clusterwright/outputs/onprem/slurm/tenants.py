@@ -89,7 +89,9 @@ def partition_lines(accounts: Sequence[Account], nodes: str) -> list[str]:
     ]
 
 
-def tenant_documents(cluster_name: str, tenants: Sequence[Tenant], *, gpus: int, accounting: str) -> dict[str, File]:
+def tenant_documents(
+    cluster_name: str, tenants: Sequence[Tenant], *, gpus: int, accounting: str, slices: str, submits: bool
+) -> dict[str, File]:
     """Return the page and the script that makes accounts and QOS; nothing where there are no tenants.
 
     Args:
@@ -97,6 +99,8 @@ def tenant_documents(cluster_name: str, tenants: Sequence[Tenant], *, gpus: int,
         tenants: of the plan.
         gpus: that Slurm counts.
         accounting: server of slurmdbd.
+        slices: partition of parts of GPUs, which all tenants use; empty for none.
+        submits: whether the folder has a `launch/submit.sh`.
     """
     if not tenants:
         return {}
@@ -117,7 +121,15 @@ def tenant_documents(cluster_name: str, tenants: Sequence[Tenant], *, gpus: int,
         for one, tenant in zip(accounts, tenants, strict=True)
     ]
     header = ("tenant", "share", "GPUs", "borrows", "GPUs of a user", "longest job", "fair share", "users")
-    page = render("slurm", "tenants.md.j2", table=markdown_table(header, rows), gpus=gpus, **values)
+    page = render(
+        "slurm",
+        "tenants.md.j2",
+        table=markdown_table(header, rows),
+        gpus=gpus,
+        slices=slices,
+        submits=submits,
+        **values,
+    )
     return {
         PAGE: text(page),
         SCRIPT: File(content=text(render("slurm", "tenants.sh.j2", **values)).content, executable=True),
