@@ -41,10 +41,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rules(folder: Path) -> list[str | None]:
-    """Return what the proof finds."""
-    papers = read_papers(read_folder(folder))
-    results = [result for result in (prove_provisioning(papers), prove_tools(papers)) if result is not None]
-    return [finding.id for result in results for finding in result.findings]
+    """Return what the proof finds by itself."""
+    return [finding.id for finding in prove_provisioning(read_papers(read_folder(folder))).findings]
+
+
+def rules_of_tools(folder: Path) -> list[str | None]:
+    """Return what cloud-init, promtool and FRR find, which takes seconds."""
+    result = prove_tools(read_papers(read_folder(folder)))
+    return [] if result is None else [finding.id for finding in result.findings]
 
 
 def test_every_machine_is_installed(written: Path) -> None:
@@ -79,7 +83,7 @@ def test_switches_route_over_every_trunk(written: Path) -> None:
 
 def test_the_proof_finds_nothing_in_what_was_written(written: Path) -> None:
     """Every file agrees with the plan, and with its own tool where that is installed."""
-    assert rules(written) == []
+    assert rules(written) + rules_of_tools(written) == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_a_tool_refuses_what_it_cannot_read(  # noqa: PLR0917 - in the order of 
     shutil.copytree(written, folder)
     path = folder / "provisioning" / file
     path.write_text(path.read_text().replace(old, new, 1))
-    assert "PRV005" in rules(folder)
+    assert "PRV005" in rules_of_tools(folder)
 
 
 def test_maas_is_asked_for_no_machine_without_a_mac(written: Path, tmp_path: Path) -> None:

@@ -92,10 +92,20 @@ def _once(folders: pytest.TempPathFactory, name: str, fill: Callable[[Path], Non
 
 def findings(folder: Path) -> list[Finding]:
     """Return what the parts find that need no engine."""
+    return list(each_finding(folder))
+
+
+def each_finding(folder: Path) -> Iterator[Finding]:
+    """Yield what the parts find that need no engine, each part when it is asked for."""
     documents = read_folder(folder)
     papers = read_papers(documents)
-    results = [prove_files(documents), prove_cables(papers), *prove_site(papers), prove_kubernetes(papers)]
-    return [finding for result in results if result is not None for finding in result.findings]
+    yield from prove_files(documents).findings
+    yield from prove_cables(papers).findings
+    for result in prove_site(papers):
+        yield from result.findings
+    of_kubernetes = prove_kubernetes(papers)
+    if of_kubernetes is not None:
+        yield from of_kubernetes.findings
 
 
 @contextmanager

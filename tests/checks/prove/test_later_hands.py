@@ -7,7 +7,7 @@ import pytest
 
 from tests.checks.prove import fifth_hand, fourth_hand, third_hand
 from tests.checks.prove.changes import Fault
-from tests.checks.prove.planting import Sites, copy_of, findings, written_once
+from tests.checks.prove.planting import Sites, copy_of, each_finding, findings, written_once
 
 #: The workbook of cables repeats cables.csv, and takes longest to read.
 _WORKBOOK = "cables.xlsx"
@@ -33,7 +33,7 @@ def test_a_planted_fault_is_found(site: Sites, fault: Fault, tmp_path: Path) -> 
     folder = copy_of(site(fault.site), tmp_path / "site")
     (folder / _WORKBOOK).unlink(missing_ok=True)
     fault.plant(folder)
-    assert any("expected" in finding.message for finding in findings(folder))
+    assert any("expected" in finding.message for finding in each_finding(folder))
 
 
 @pytest.mark.parametrize(
