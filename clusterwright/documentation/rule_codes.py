@@ -24,6 +24,7 @@ SUBJECTS = {
     "FAB": "Compute fabric",
     "FED": "Power feeds",
     "FIL": "Written files",
+    "FTJ": "Fine-tuning job",
     "FTN": "Fine-tuning",
     "GOAL": "Goals",
     "HAL": "The hall",

@@ -9,6 +9,7 @@ from clusterwright.checks.prove.cables import prove_cables
 from clusterwright.checks.prove.fabrics import Routing, prove_fabrics
 from clusterwright.checks.prove.files import READERS, prove_files
 from clusterwright.checks.prove.fixed_settings import prove_fixed
+from clusterwright.checks.prove.jobs.finetuning import has_finetuning, prove_finetuning
 from clusterwright.checks.prove.jobs.job import has_job, other_work, prove_job
 from clusterwright.checks.prove.jobs.scheduler import has_slurm, prove_slurm_text
 from clusterwright.checks.prove.jobs.service import prove_service, service_folder
@@ -98,13 +99,15 @@ def prove_site(papers: Papers) -> Iterator[Result]:
         yield prove_settings(papers)
     if has_job(papers):
         yield prove_job(papers)
+    if has_finetuning(papers):
+        yield prove_finetuning(papers)
     if service_folder(papers):
         yield prove_service(papers)
     if has_provisioning(papers):
         yield prove_provisioning(papers)
     yield prove_fixed(papers)
     other = other_work(papers)
-    if other is not None:
+    if other is not None and not has_finetuning(papers):
         yield other
 
 

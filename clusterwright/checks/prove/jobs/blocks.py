@@ -12,6 +12,8 @@ from clusterwright.plan.tenants import Tenant, gpus_of
 DOMAINS, TENANTS = "node/nvlink_domains.csv", "node/tenants.sh"
 _LEVEL = re.compile(r"^level (\S+) .*?GrpTRES=gres/gpu=(\d+)", re.MULTILINE)
 _TAKES = re.compile(r"^level (\S+) .*?\bPreempt=(\S+)", re.MULTILINE)
+_PRIORITY = re.compile(r"^level (\S+) .*?\bPriority=(\d+)", re.MULTILINE)
+_MODE = re.compile(r"^level (\S+) .*?\bPreemptMode=(\S+)", re.MULTILINE)
 _ACCOUNT = re.compile(r"^account (\S+) ", re.MULTILINE)
 _FAIR = re.compile(r"^account (\S+) .*?Fairshare=(\d+)", re.MULTILINE)
 _MEMBER = re.compile(r"^member (\S+) (\S+)$", re.MULTILINE)
@@ -87,6 +89,7 @@ def tenants(papers: Papers) -> Iterator[Finding]:
         rule = f"shares of {counted:,} GPUs, whole ones by largest remainder"
         yield absent("SLM018", TENANTS, f"the GPUs of {wrong}", quotas.get(wrong), own.get(wrong), rule)
     yield from _taken_back(listed, text)
+    yield from _before_others(listed, text)
     accounts = set(_ACCOUNT.findall(text))
     members = sorted(_MEMBER.findall(text))
     planned = sorted((user, tenant.name) for tenant in listed for user in tenant.users)
@@ -137,6 +140,32 @@ def _taken_back(tenants: Sequence[Tenant], text: str) -> Iterator[Finding]:
         if expected and said != expected:
             shown, rule = ",".join(sorted(said)) or None, "a share is taken back from those who borrow it"
             yield absent("SLM018", TENANTS, f"Preempt of {tenant.name}", shown, ",".join(sorted(expected)), rule)
+
+
+def _before_others(tenants: Sequence[Tenant], text: str) -> Iterator[Finding]:
+    """Jobs within a share come before those that borrow, of every tenant, and those that give way start again."""
+    priorities = {match[1]: match for match in _PRIORITY.finditer(text)}
+    within = [tenant.name for tenant in tenants if tenant.share and tenant.name in priorities]
+    least = min((int(priorities[name][2]) for name in within), default=None)
+    modes = {match[1]: match for match in _MODE.finditer(text)}
+    for spare in (f"{tenant.name}-spare" for tenant in tenants if tenant.borrows):
+        match, mode = priorities.get(spare), modes.get(spare)
+        said = int(match[2]) if match else 0
+        if match and least is not None and said >= least:
+            rule = "jobs within a share come before those that borrow"
+            yield absent("SLM018", _at(text, match), f"Priority of {spare}", said, f"below {least:,}", rule)
+        if mode and mode[2].lower() not in {"requeue", "cluster"}:
+            rule = "a job that gives way is not lost: it starts again"
+            yield absent("SLM018", _at(text, mode), f"PreemptMode of {spare}", mode[2], "requeue", rule)
+    for name in within:
+        said, most = int(priorities[name][2]), max(int(priorities[other][2]) for other in within)
+        if said != most:
+            rule = "shares are by GPUs, none comes before another"
+            yield absent("SLM018", _at(text, priorities[name]), f"Priority of {name}", said, most, rule)
+
+
+def _at(text: str, match: re.Match[str]) -> str:
+    return f"{TENANTS}:{text.count(chr(10), 0, match.start()) + 1}"
 
 
 def _nodes(line: Line, papers: Papers) -> list[str]:

@@ -1,32 +1,27 @@
 """The job script against plan and scheduler: nodes, GPUs, processes, partition, layout, batch, model, transport."""
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from clusterwright import assets
 from clusterwright.catalog.records import Model
-from clusterwright.checks.prove.jobs.lines import hosts_of, lines_of
-from clusterwright.checks.prove.jobs.scheduler import divided_hosts, node_lines
-from clusterwright.checks.prove.jobs.settings import JOB, assigned
+from clusterwright.checks.prove.jobs.script import (
+    directives,
+    exports,
+    host_gpus,
+    interval_fits,
+    options,
+    rules_of,
+)
 from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result, skipped
 from clusterwright.errors import Finding
-from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.plan.training.record import TrainingPlan, TrainingWorkload, training_option, training_plan
 from clusterwright.sizing.records.job import Layout
 
 SCRIPT, MANIFEST = "launch/train.sbatch", "kubernetes/jobs/train.yaml"
-_JOBS_PAGE = "jobs.md"
-_EXPORTED_PORTS = re.compile(r"export NCCL_IB_HCA='?([=^\w,:]+)")
-_SAID_PORTS = re.compile(r"`NCCL_IB_HCA=([=^\w,:]+)`")
-_DIRECTIVE = re.compile(r"#SBATCH\s+--([\w-]+)(?:[= ](\S+))?")
-_OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)(?:[= ]+((?!--)[^\s)\\]+))?")
-_EXPORT = re.compile(r"^\s*export\s+(\w+)=(\S+)")
 _MEGATRON = "pretrain_gpt.py"
-_ADAPTERS = "NCCL_IB_HCA"
 
 
 def has_job(papers: Papers) -> bool:
@@ -71,31 +66,15 @@ def prove_job(papers: Papers) -> Result:
         facts[1] = (
             "model, batch, tokens and checkpoints are those of the workload; pods are held with the other objects"
         )
-    return examined("job script", papers, (file,), _RULES if file == SCRIPT else _OF_ANY, facts)
-
-
-def _directives(papers: Papers) -> Mapping[str, tuple[int, str]]:
-    found = {}
-    for number, line in enumerate(papers.text(SCRIPT).splitlines(), start=1):
-        match = _DIRECTIVE.match(line)
-        if match:
-            found[match[1]] = number, match[2] or ""
-    return found
-
-
-def _options(papers: Papers) -> Mapping[str, tuple[int, str]]:
-    found: dict[str, tuple[int, str]] = {}
-    for number, line in enumerate(papers.text(_file(papers)).splitlines(), start=1):
-        if line.lstrip().startswith("#"):
-            continue
-        for name, value in _OPTION.findall(line):
-            found.setdefault(name, (number, value))
-    return found
+        return examined("job script", papers, (file,), _OF_ANY, facts)
+    several = len(papers.documents.design.inventory.hosts()) > 1
+    rules = (*rules_of(SCRIPT, several=several), _nodes, _processes, _connections, *_OF_ANY)
+    return examined("job script", papers, (file,), rules, facts)
 
 
 def _training_hosts(papers: Papers) -> int:
     """Return how many hosts the layout takes: its ranks over the GPUs of a host."""
-    return -(-_ranks(papers) // _gpus(papers))
+    return -(-_ranks(papers) // host_gpus(papers))
 
 
 def _ranks(papers: Papers) -> int:
@@ -103,20 +82,9 @@ def _ranks(papers: Papers) -> int:
     return layout.tp * layout.pp * layout.cp * layout.dp
 
 
-def _gpus(papers: Papers) -> int:
-    inventory = papers.documents.design.inventory
-    return inventory.gpus // len(inventory.hosts())
-
-
-def _differs(said: Mapping[str, tuple[int, str]], key: str, expected: object, rule: str) -> Iterator[Finding]:
-    number, value = said.get(key, (1, ""))
-    if value != str(expected):
-        yield absent("SBT001", f"{SCRIPT}:{number}", f"--{key}", value, expected, rule)
-
-
 def _nodes(papers: Papers) -> Iterator[Finding]:
     """A job takes the hosts of the layout and the spare ones, and goes on with as few as the plan's elastic job can."""
-    number, value = _directives(papers).get("nodes", (1, ""))
+    number, value = directives(papers, SCRIPT).get("nodes", (1, ""))
     least, _, most = value.partition("-")
     option, each = training_option(papers.documents.option), papers.documents.design.inventory.hosts_per_node
     hosts, there = _training_hosts(papers), len(papers.documents.design.inventory.hosts())
@@ -129,88 +97,9 @@ def _nodes(papers: Papers) -> Iterator[Finding]:
         )
 
 
-def _partition(papers: Papers) -> Iterator[Finding]:
-    said = _directives(papers)
-    yield from _differs(said, "partition", papers.documents.plan.cluster.partition, "plan.json and slurm.conf name it")
-    number, value = said.get("partition", (1, ""))
-    names = {line.get("PartitionName") for line in lines_of(papers, "slurm.conf") if line.get("PartitionName")}
-    if value not in names:
-        rule = "slurm.conf has these"
-        yield absent("SBT001", f"{SCRIPT}:{number}", "--partition", value, ", ".join(sorted(names)), rule)
-
-
-def _accelerators(papers: Papers) -> Iterator[Finding]:
-    said, gpus = _directives(papers), _gpus(papers)
-    system = papers.catalogue.systems[papers.documents.design.inventory.system]
-    kind = papers.catalogue.accelerators[system.accelerator].gres_type
-    if "gpus-per-node" in said and "gres" not in said:
-        yield from _differs(said, "gpus-per-node", f"{kind}:{gpus}", "each host has these GPUs")
-        return
-    yield from _differs(said, "gres", f"gpu:{kind}:{gpus}", "each host has these GPUs")
-    sliced = divided_hosts(papers)
-    for line in node_lines(papers):
-        if "gres" in said and not set(hosts_of(line.get("NodeName"))) <= sliced:
-            # Parts of shared GPUs stand behind the whole ones.
-            whole = line.get("Gres").split(",")[0]
-            yield from _differs(said, "gres", whole, f"slurm.conf:{line.number} gives them")
-
-
-def _whole_nodes(papers: Papers) -> Iterator[Finding]:
-    said, script = _directives(papers), papers.text(SCRIPT)
-    tasks = 1 if "torchrun" in script or "accelerate launch" in script else _gpus(papers)
-    yield from _differs({"ntasks-per-node": (1, "1")} | dict(said), "ntasks-per-node", tasks, "a process for each GPU")
-    for key, rule in (("exclusive", "the layout has whole nodes"), ("requeue", "a failed node ends no run")):
-        if key not in said:
-            yield absent("SBT001", SCRIPT, f"--{key}", None, "set", rule)
-    if "mem" in said:
-        yield from _differs(said, "mem", "0", "a whole node's memory")
-    number, value = said.get("time", (1, "UNLIMITED"))
-    days = papers.documents.option.performance.calendar_days
-    if value.upper() not in {"UNLIMITED", "INFINITE"} and _days(value) < days:
-        wanted = f"at least {days:.1f} days, or UNLIMITED"
-        yield absent("SBT001", f"{SCRIPT}:{number}", "--time", value, wanted, "the run takes as long")
-
-
-def _folder(papers: Papers) -> Iterator[Finding]:
-    """The job starts, and writes, where `submit.sh` puts its files: the folder that job.env names."""
-    said = _directives(papers)
-    number, folder = assigned(papers, JOB).get("LAUNCH_PATH", (1, ""))
-    if not folder:
-        return
-    rule = f"{JOB}:{number} has LAUNCH_PATH"
-    if "chdir" in said:
-        yield from _differs(said, "chdir", folder, rule)
-    number, value = said.get("output", (1, folder))
-    if value.startswith("/") and not value.startswith(f"{folder}/") and value != folder:
-        yield absent("SBT001", f"{SCRIPT}:{number}", "--output", value, f"a file of {folder}", rule)
-
-
-def _ports_on_page(papers: Papers) -> Iterator[Finding]:
-    """The page of jobs names the ports that the script exports."""
-    exported = _EXPORTED_PORTS.search(papers.text(SCRIPT))
-    path = papers.documents.site / _JOBS_PAGE
-    if exported is None or not path.is_file():
-        return
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        said = _SAID_PORTS.search(line)
-        if said is not None and said[1] != exported[1]:
-            rule = f"{SCRIPT} exports it"
-            yield absent("SBT001", f"{_JOBS_PAGE}:{number}", "NCCL_IB_HCA", said[1], exported[1], rule)
-
-
-def _days(text: str) -> float:
-    form = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
-    if form is None:
-        return 0.0
-    days, first, second = (int(part or 0) for part in form.groups()[:3])
-    if form[1]:
-        return days + first / 24 + second / 1440
-    return (first / 24 + second / 1440) if form[4] else first / 1440
-
-
 def _processes(papers: Papers) -> Iterator[Finding]:
-    said, asked = _options(papers), _directives(papers)
-    gpus = _gpus(papers)
+    said, asked = options(papers, _file(papers)), directives(papers, SCRIPT)
+    gpus = host_gpus(papers)
     for key in ("nproc-per-node", "nproc_per_node"):
         if key in said and said[key][1] != str(gpus):
             yield absent(
@@ -254,7 +143,7 @@ def _is_megatron(papers: Papers) -> bool:
 def _layout(papers: Papers) -> Iterator[Finding]:
     if not _is_megatron(papers):
         return
-    said, layout, work, file = _options(papers), _layout_of(papers), _work_of(papers), _file(papers)
+    said, layout, work, file = options(papers, _file(papers)), _layout_of(papers), _work_of(papers), _file(papers)
     for key, name in _SIZES.items():
         number, value = said.get(key, (1, "1"))
         if value != str(getattr(layout, name)):
@@ -318,7 +207,7 @@ _SHAPES: Mapping[str, Callable[[Model], object]] = {
 def _workload(papers: Papers) -> Iterator[Finding]:
     if not _is_megatron(papers):
         return
-    said, work, file = _options(papers), _work_of(papers), _file(papers)
+    said, work, file = options(papers, _file(papers)), _work_of(papers), _file(papers)
     model = work.architecture
     expected: dict[str, object] = {
         "seq-length": work.sequence_length,
@@ -357,19 +246,17 @@ def _workload(papers: Papers) -> Iterator[Finding]:
         )
 
 
-#: A checkpoint may come this many times as rarely or as often as planned before the plan's days do not hold.
-_INTERVAL_SLACK = 2.0
 _RETAIN = re.compile(r"retain_checkpoints\.sh\"? \S+ (\d+) (\d+)")
 
 
 def _checkpoints(papers: Papers) -> Iterator[Finding]:
     """Checkpoints come as often as the plan counts with, and no more of them stay than storage is sized for."""
-    option, said, file = training_option(papers.documents.option), _options(papers), _file(papers)
+    option, said, file = training_option(papers.documents.option), options(papers, _file(papers)), _file(papers)
     number, value = said.get("save-interval", (1, ""))
     planned = max(1, round(option.performance.failures.checkpoint_interval_s / option.performance.step.total_s))
     if _is_megatron(papers):
         steps = int(value) if value.isdigit() else 0
-        if not planned / _INTERVAL_SLACK <= steps <= planned * _INTERVAL_SLACK:
+        if not interval_fits(steps, planned):
             rule = f"the plan writes one every {option.performance.failures.checkpoint_interval_s / 60:,.0f} min"
             yield absent("SBT006", f"{file}:{number}", "--save-interval", value, f"about {planned} steps", rule)
     number, value = said.get("max-restarts", (1, ""))
@@ -389,79 +276,11 @@ def _checkpoints(papers: Papers) -> Iterator[Finding]:
             yield absent("SBT006", f"{file}:{line}", what, match[1], kept, rule)
 
 
-def _transport(papers: Papers) -> Iterator[Finding]:
-    exports = {
-        match[1]: (number, match[2])
-        for number, line in enumerate(papers.text(SCRIPT).splitlines(), start=1)
-        if (match := _EXPORT.match(line))
-    }
-    inventory = papers.documents.design.inventory
-    number, value = exports.get("NCCL_NET", (1, ""))
-    if value and value != "IB":
-        yield absent(
-            "SBT005",
-            f"{SCRIPT}:{number}",
-            "NCCL_NET",
-            value,
-            "IB",
-            f"the compute fabric is {inventory.compute_network} with RDMA",
-        )
-    for key in ("NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"):
-        if exports.get(key, (0, "0"))[1].strip('"') not in {"0", ""}:
-            yield absent(
-                "SBT005",
-                f"{SCRIPT}:{exports[key][0]}",
-                key,
-                exports[key][1],
-                "0",
-                "collectives take the fabric and NVLink",
-            )
-    # GPUs of one host talk over its own links, and such a job starts without the fabric.
-    if not value and inventory.compute_network == INFINIBAND_NETWORK and len(inventory.hosts()) > 1:
-        yield absent("SBT005", SCRIPT, "NCCL_NET", None, "IB", "without it collectives may fall back to sockets")
-    number, value = exports.get("NCCL_IB_GID_INDEX", (1, ""))
-    if value and inventory.compute_network == INFINIBAND_NETWORK:
-        yield absent("SBT005", f"{SCRIPT}:{number}", "NCCL_IB_GID_INDEX", value, None, "InfiniBand needs none")
-    number, value = exports.get("CUDA_DEVICE_MAX_CONNECTIONS", (1, ""))
-    layout = _layout_of(papers)
-    if _is_megatron(papers) and layout.tp > 1 and value and value != "1":
-        yield absent(
-            "SBT005",
-            f"{SCRIPT}:{number}",
-            "CUDA_DEVICE_MAX_CONNECTIONS",
-            value,
-            "1",
-            "communication is queued before what hides it",
-        )
-
-
-def _known_adapters(papers: Papers) -> str:
-    """Return the adapters of the compute fabric that a document names for the system; empty where none does."""
-    inventory = papers.documents.design.inventory
-    fabric = "infiniband" if inventory.compute_network == INFINIBAND_NETWORK else "roce"
-    with (assets.root() / "templates" / "launch" / "nccl.csv").open(encoding="utf-8", newline="") as lines:
-        for row in csv.DictReader(lines):
-            own = row["cloud"] in {"any", "onprem"} and row["instance"] in {"any", inventory.system}
-            if row["name"] == _ADAPTERS and row["fabric"] in {"any", fabric} and own:
-                return row["value"]
-    return ""
-
-
-def _adapters(papers: Papers) -> Iterator[Finding]:
-    """A job uses the adapters of the compute fabric: those that are documented, or as many as are wired."""
-    known, system = _known_adapters(papers), papers.catalogue.systems[papers.documents.design.inventory.system]
-    count = (system.fabric_ports or 0) // papers.documents.design.inventory.hosts_per_node
-    for number, line in enumerate(papers.text(SCRIPT).splitlines(), start=1):
-        match = re.match(rf"\s*export\s+{_ADAPTERS}=(['\"]?)(=?[\w,:]+)\1\s*$", line)
-        if match is None:
-            continue
-        named = [name for name in match[2].lstrip("=").split(",") if name]
-        if known and match[2] != known:
-            rule = "the maker's manual has these on the compute fabric, others are storage's"
-            yield absent("SBT005", f"{SCRIPT}:{number}", _ADAPTERS, match[2], known, rule)
-        elif len(named) != count or len(set(named)) != len(named):
-            rule = "as many ports are wired to the compute fabric"
-            yield absent("SBT005", f"{SCRIPT}:{number}", _ADAPTERS, match[2], f"{count} adapters", rule)
+def _connections(papers: Papers) -> Iterator[Finding]:
+    number, value = exports(papers, SCRIPT).get("CUDA_DEVICE_MAX_CONNECTIONS", (1, ""))
+    if _is_megatron(papers) and _layout_of(papers).tp > 1 and value and value != "1":
+        rule = "communication is queued before what hides it"
+        yield absent("SBT005", f"{SCRIPT}:{number}", "CUDA_DEVICE_MAX_CONNECTIONS", value, "1", rule)
 
 
 _DEEPSPEED, _ACCELERATE = "launch/deepspeed.json", "launch/accelerate_fsdp.yaml"
@@ -500,15 +319,3 @@ def _sharded(papers: Papers) -> Iterator[Finding]:
 
 #: What holds of a job whatever starts it.
 _OF_ANY = (_layout, _workload, _checkpoints, _sharded)
-_RULES = (
-    _nodes,
-    _partition,
-    _folder,
-    _ports_on_page,
-    _accelerators,
-    _whole_nodes,
-    _processes,
-    *_OF_ANY,
-    _transport,
-    _adapters,
-)

@@ -11,6 +11,7 @@ from typing import Any
 
 from clusterwright import assets
 from clusterwright.checks.prove.jobs.scheduler import node_lines
+from clusterwright.checks.prove.jobs.script import directives
 from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at, values_at
 from clusterwright.checks.prove.papers import CellError, Papers, absent, examined
 from clusterwright.checks.prove.records import Result
@@ -21,7 +22,6 @@ from clusterwright.plan.text.serving import replicas_text
 from clusterwright.sizing.serving.sizes import ReplicaLayout
 
 _FOLDERS = ("serving", "kubernetes/serving")
-_DIRECTIVE = re.compile(r"^#SBATCH\s+--([\w-]+)(?:[= ](\S+))?")
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]*)(?:[ =]+([^\s-][^\s]*))?")
 _RATE = re.compile(r"\[(\d+[smhd])\]")
 _BOUND = re.compile(r'le="([\d.]+)"')
@@ -67,6 +67,7 @@ def prove_service(papers: Papers) -> Result:
         _scripts,
         _pods,
         _scaling,
+        _missing,
         _deployed,
         _roles,
         _handing,
@@ -105,15 +106,6 @@ def _present(papers: Papers, name: str) -> str | None:
     return path if (papers.documents.site / path).is_file() else None
 
 
-def _directives(papers: Papers, file: str) -> dict[str, tuple[int, str]]:
-    found = {}
-    for number, line in enumerate(papers.text(file).splitlines(), start=1):
-        match = _DIRECTIVE.match(line)
-        if match:
-            found[match[1]] = number, match[2] or ""
-    return found
-
-
 def _array(papers: Papers) -> Iterator[Finding]:
     """A replica is an element of the array, on the GPUs of its layout."""
     for role, option in _pools(papers).items():
@@ -124,7 +116,7 @@ def _array(papers: Papers) -> Iterator[Finding]:
 
 def _array_of(papers: Papers, file: str, option: ServingOption) -> Iterator[Finding]:
     plan, _, _ = _of(papers)
-    said, node_gpus = _directives(papers, file), _node_gpus(papers)
+    said, node_gpus = directives(papers, file), _node_gpus(papers)
     kind = papers.catalogue.accelerators[option.cluster.accelerator].gres_type
     gpus = min(option.performance.layout.gpus, node_gpus)
     wanted = {
@@ -159,7 +151,7 @@ def _fits(papers: Papers) -> Iterator[Finding]:
 
 
 def _fits_of(papers: Papers, file: str, option: ServingOption) -> Iterator[Finding]:
-    said, lines = _directives(papers, file), node_lines(papers)
+    said, lines = directives(papers, file), node_lines(papers)
     per_node = max(_node_gpus(papers) // option.performance.layout.gpus, 1)
     for line in lines[:1]:
         number, value = said.get("cpus-per-task", (1, "0"))
@@ -670,6 +662,22 @@ def _scaling(papers: Papers) -> Iterator[Finding]:
                 yield absent("SVC003", file, "pods", pods, f"{plan.name}-{role}-.*", "each pool has its own load")
         for model in sorted(set(_MODEL.findall(str(document))) - {plan.workload.model}):
             yield absent("SVC003", file, "model_name", model, plan.workload.model, "the engine serves it by this name")
+
+
+def _missing(papers: Papers) -> Iterator[Finding]:
+    """While nodes are drained no more replicas are missing than the plan has to spare."""
+    pools, folder = _pools(papers), service_folder(papers)
+    for role, document in _objects(papers, "service.yaml", "PodDisruptionBudget"):
+        performance = pools[role].performance
+        said, most = value_at(document, "spec.maxUnavailable"), max(performance.spare_replicas, 1)
+        if said is None:
+            continue
+        count = int(str(said).rstrip("%"))
+        missing = -(-count * performance.replicas // 100) if str(said).endswith("%") else count
+        if missing > most:
+            place = f"{folder}/service.yaml PodDisruptionBudget {value_at(document, 'metadata.name')}"
+            rule = "the others answer the peak alone"
+            yield absent("SVC002", place, "maxUnavailable", said, f"at most {most}", rule)
 
 
 def _deployed(papers: Papers) -> Iterator[Finding]:

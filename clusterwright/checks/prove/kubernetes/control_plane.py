@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -24,10 +24,16 @@ _SWITCHES = ("vip_arp", "cp_enable", "vip_leaderelection")
 _MOST_RESERVED = 0.1
 _PAGE = f"{_PLANE}/README.md"
 _ADDRESS_OF = re.compile(r"^\| (\S+) \| (\d+(?:\.\d+){3}) \|")
-_JOINING = re.compile(r"^# On (\S+(?: and \S+)*), one after the other")
-_SLICES = "mig-slices"
-_SLICE_LABEL = "nvidia.com/mig.config"
-_OPERATOR = f"{FOLDER}/values/gpu-operator.yaml"
+_SLICES, _DIVISION = "mig-slices", "nvidia.com/mig.config"
+#: What the page says of the order of work: who is meant, and which servers or how many machines it has to name.
+_FIRST, _OTHERS = re.compile(r"^# On ([\w-]+), from this folder"), re.compile(r"^# On ([\w, -]+), one after the other")
+_COUNTED = (
+    (re.compile(r"by kubeadm on (\d+) servers?"), "servers"),
+    (re.compile(r"^# On each of the ([\d,]+) nodes"), "nodes"),
+    (re.compile(r"\| ([\d,]+) servers? and [\d,]+ nodes, Ready"), "servers"),
+    (re.compile(r"\| [\d,]+ servers? and ([\d,]+) nodes, Ready"), "nodes"),
+    (re.compile(r"\| (\d+) members?, started"), "servers"),
+)
 
 
 def _read(cluster: Cluster, file: str) -> list[dict[str, Any]]:
@@ -154,17 +160,27 @@ def page(cluster: Cluster) -> Iterator[Finding]:
     path = cluster.papers.documents.site / _PAGE
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     servers = _servers(cluster)
-    first = str(value_at(_of_kind(_read(cluster, _INIT), "InitConfiguration"), "nodeRegistration.name"))
-    others = [name for name in servers if name != first]
     for number, line in enumerate(text.splitlines(), start=1):
         match = _ADDRESS_OF.match(line)
         if match is not None and match[1] in servers and match[2] != servers[match[1]]:
             rule = "ip-plan.csv has it"
             yield wrong(_ID, f"{_PAGE}:{number}", f"the address of {match[1]}", match[2], servers[match[1]], rule)
-        joining = _JOINING.match(line)
-        if joining is not None and sorted(joining[1].split(" and ")) != sorted(others):
-            rule = f"servers of the control plane join after {first}"
-            yield wrong(_ID, f"{_PAGE}:{number}", "servers that join", joining[1], " and ".join(others), rule)
+        yield from _order(cluster, f"{_PAGE}:{number}", line, list(servers))
+
+
+def _order(cluster: Cluster, place: str, line: str, servers: Sequence[str]) -> Iterator[Finding]:
+    """The first server begins, every other one joins, and as many machines are there as the inventory has."""
+    rule = "these are servers of the control plane"
+    for pattern, expected in ((_FIRST, list(servers[:1])), (_OTHERS, list(servers[1:]))):
+        match = pattern.match(line)
+        said = [] if match is None else re.split(r", and |, | and ", match[1])
+        if match is not None and sorted(said) != sorted(expected):
+            yield wrong(_ID, place, "the servers", ", ".join(said), ", ".join(expected), rule)
+    counts = {"servers": len(servers), "nodes": len(cluster.hosts)}
+    for pattern, what in _COUNTED:
+        match = pattern.search(line)
+        if match is not None and int(match[1].replace(",", "")) != counts[what]:
+            yield wrong(_ID, place, f"the {what}", match[1], f"{counts[what]:,}", "the inventory has them")
 
 
 def _shared(cluster: Cluster, host: str) -> Iterator[Finding]:
@@ -199,16 +215,20 @@ def ranges(cluster: Cluster) -> Iterator[Finding]:
                 rule = "an address is a pod's, a service's or a machine's"
                 yield wrong(_ID, _INIT, key, own, f"clear of {other} ({name})", rule)
         taken[key] = own
+        for pool in cluster.of("IPPool"):
+            ports = IPv4Network(str(pool.at("spec.subnet")), strict=False)
+            if own.overlaps(ports):
+                rule = "an address is a pod's, a service's or a port's of the fabric"
+                yield wrong("K8S007", pool.place, "subnet", ports, f"clear of {own} ({key})", rule)
 
 
 def slices(cluster: Cluster) -> Iterator[Finding]:
     """Yield divided GPUs that are not the plan's, or have other slices than it (`K8S012`)."""
     documents = cluster.papers.documents
     software = documents.plan.software_of(documents.option.target)
-    divided = 0 if software is None else software.divided_of(len(cluster.hosts))
-    if software is None or not divided:
+    if software is None or not software.divided_of(len(cluster.hosts)):
         return
-    yield from _divided_hosts(cluster, set(cluster.hosts[-divided:]))
+    yield from _labelled(cluster, set(cluster.hosts[-software.divided_of(len(cluster.hosts)) :]))
     wanted = dict(Counter(software.geometry))
     for config in cluster.of("ConfigMap"):
         text = config.at("data")
@@ -225,28 +245,37 @@ def slices(cluster: Cluster) -> Iterator[Finding]:
                 yield wrong("K8S012", config.place, "the GPUs that are divided", count, software.divided_gpus, rule)
 
 
-def _divided_hosts(cluster: Cluster, divided: set[str]) -> Iterator[Finding]:
-    """Yield hosts whose label divides other ones than the plan's, and an operator that does not offer slices apart."""
+def _labelled(cluster: Cluster, divided: Collection[str]) -> Iterator[Finding]:
+    """The label by which a host is divided is on those of the plan alone, and names a division that is there."""
+    known = {
+        name
+        for config in cluster.of("ConfigMap")
+        if config.name == _SLICES
+        for name, entries in _configurations(
+            config.place, str((config.at("data") or {}).get("config.yaml", ""))
+        ).items()
+        if any(one.get("mig-enabled") for one in entries)
+    }
     for node in cluster.of("Node"):
-        said = (node.at("metadata.labels") or {}).get(_SLICE_LABEL)
-        if (said is not None) != (node.name in divided):
-            expected = "the division of the plan" if node.name in divided else None
-            yield wrong("K8S012", node.place, _SLICE_LABEL, said, expected, "the last hosts of the cluster are divided")
-    for document in _read(cluster, _OPERATOR):
-        said = value_at(document, "mig.strategy")
-        if said != "mixed":
-            rule = "each profile is a resource of its own beside whole GPUs"
-            yield wrong("K8S012", _OPERATOR, "mig.strategy", said, "mixed", rule)
+        label = (node.at("metadata.labels") or {}).get(_DIVISION)
+        if node.name in divided and label not in known:
+            expected, rule = ", ".join(sorted(known)), "the plan divides the GPUs of this host"
+            yield wrong("K8S012", node.place, _DIVISION, label, expected, rule)
+        elif node.name not in divided and label in known:
+            yield wrong("K8S012", node.place, _DIVISION, label, None, "the plan leaves the GPUs of this host whole")
 
 
 def _divisions(place: str, text: str) -> Iterator[Mapping[str, Any]]:
+    for entries in _configurations(place, text).values():
+        yield from (one for one in entries if one.get("mig-enabled"))
+
+
+def _configurations(place: str, text: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     try:
         body = yaml_document(text)
     except YamlTextError as error:
         raise CellError(f"{place}: {str(error)[:120]}") from None
-    configs = value_at(body, "mig-configs")
-    for entries in (configs or {}).values():
-        yield from (one for one in entries if one.get("mig-enabled"))
+    return value_at(body, "mig-configs") or {}
 
 
 def _words(slices: Mapping[str, int]) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, value_at, values_at, wrong
 from clusterwright.checks.prove.kubernetes.pods import templates
 from clusterwright.errors import Finding
-from clusterwright.plan.serving.record import ServingOption
 
 _ID = "K8S005"
 _THERE = "objects name what is there"
@@ -183,14 +182,9 @@ def _ports(one: Object, meant: list[Mapping[str, Any]]) -> Iterator[Finding]:
 
 
 def drained(cluster: Cluster) -> Iterator[Finding]:
-    """Yield budgets that let no pod go, whose nodes are never drained, or more of a service than it can spare."""
-    option = cluster.papers.documents.option
-    spare = max(option.performance.spare_replicas, 1) if isinstance(option, ServingOption) else None
+    """Yield budgets that let no pod go: a node with one of them is never drained."""
     for budget in cluster.of("PodDisruptionBudget"):
         most = budget.at("spec.maxUnavailable")
         if most is not None and str(most).rstrip("%") == "0":
             rule = "upgrades drain a node at a time"
             yield wrong(_ID, budget.place, "maxUnavailable", most, "1 or more", rule)
-        elif isinstance(most, int) and spare is not None and most > spare:
-            rule = "the plan's spare replicas; without more of them the peak is not carried"
-            yield wrong(_ID, budget.place, "maxUnavailable", most, f"at most {spare}", rule)

@@ -1,13 +1,11 @@
 """Queue, quota, topology, volume and claim: no more than there is, and names that are there."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from clusterwright.checks.prove.kubernetes.nodes import KIND
-from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, wrong
+from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, amount, values_at, wrong
 from clusterwright.errors import Finding
-from clusterwright.plan.tenants import Tenant
 
 #: Kinds that have no namespace.
 _OF_THE_CLUSTER = {
@@ -215,15 +213,14 @@ def volumes(cluster: Cluster) -> Iterator[Finding]:
 
 
 def tenants(cluster: Cluster) -> Iterator[Finding]:
-    """Yield limits that are not the plan's, and members that are another tenant's (`K8S003`, `K8S005`)."""
-    listed = cluster.papers.documents.plan.cluster.tenants
-    most = {tenant.name: tenant.most_gpus for tenant in listed}
-    yield from _borrowing(cluster, {tenant.name: tenant for tenant in listed})
+    """Yield ceilings that are not the plan's, and members that are another tenant's (`K8S003`, `K8S005`)."""
+    most = {tenant.name: tenant.most_gpus for tenant in cluster.papers.documents.plan.cluster.tenants}
     for ceiling in cluster.of("ResourceQuota"):
         for name, value in (ceiling.at("spec.hard") or {}).items():
             limit = most.get(ceiling.namespace)
             if limit is not None and name.endswith(("/gpu", "/gaudi")) and amount(value) != limit:
                 yield wrong("K8S003", ceiling.place, name, value, limit, "the plan gives the tenant as many at once")
+    yield from _borrowed(cluster)
     for binding in cluster.of("RoleBinding"):
         if binding.namespace not in most:
             continue
@@ -235,30 +232,22 @@ def tenants(cluster: Cluster) -> Iterator[Finding]:
             yield wrong("K8S005", place, "subjects", group, expected, "the members of another tenant work there")
 
 
-def _borrowing(cluster: Cluster, tenants_by_name: Mapping[str, Tenant]) -> Iterator[Finding]:
-    """Yield queues that borrow what their tenant may not, or less than it may."""
+def _borrowed(cluster: Cluster) -> Iterator[Finding]:
+    """Yield queues that borrow what the plan keeps from their tenant, or that may not borrow what it allows."""
+    tenants_of = {tenant.name: tenant for tenant in cluster.papers.documents.plan.cluster.tenants}
     for queue in cluster.of("ClusterQueue"):
-        tenant = tenants_by_name.get(queue.name)
+        tenant = tenants_of.get(queue.name)
         if tenant is None:
             continue
-        resources = [
-            one
-            for group in queue.at("spec.resourceGroups") or []
-            for flavor in group.get("flavors", [])
-            for one in flavor.get("resources", [])
-        ]
-        for one in resources:
-            limit, expected = one.get("borrowingLimit"), _most_borrowed(tenant, one)
-            if (None if limit is None else amount(limit)) != expected:
-                shown = "no limit" if expected is None else f"{expected:,.0f}"
-                rule = "the plan says what the tenant may borrow"
-                yield wrong("K8S003", queue.place, f"borrowingLimit of {one['name']}", limit, shown, rule)
-
-
-def _most_borrowed(tenant: Tenant, resource: Mapping[str, Any]) -> float | None:
-    """Return how much of a resource a tenant may borrow, None for all that is free."""
-    if not tenant.borrows:
-        return 0.0
-    if tenant.most_gpus is None or not resource["name"].endswith(("/gpu", "/gaudi")):
-        return None
-    return max(0.0, tenant.most_gpus - amount(resource["nominalQuota"]))
+        for one in values_at(queue.body, "spec.resourceGroups.*.flavors.*.resources.*"):
+            name, limit = str(one["name"]), one.get("borrowingLimit")
+            most, expected = tenant.most_gpus, None
+            rule = "the plan lets the tenant use all that is free"
+            if not tenant.borrows:
+                expected, rule = 0.0, "the plan keeps the tenant to its share"
+            elif most is not None and name.endswith(("/gpu", "/gaudi")):
+                expected, rule = max(0.0, most - amount(one["nominalQuota"])), f"the plan gives it {most:,} at once"
+            said = None if limit is None else amount(limit)
+            if said != expected:
+                shown = None if expected is None else f"{expected:,.0f}"
+                yield wrong("K8S003", queue.place, f"borrowingLimit of {name}", limit, shown, rule)

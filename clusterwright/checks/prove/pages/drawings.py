@@ -18,7 +18,7 @@ _RACK = re.compile(
 )
 _TEXT = re.compile(r"<text [^>]*>([^<]*)</text>")
 _NAME = re.compile(r"<text [^>]*>Rack ([A-Z]+\d+)</text>")
-_DOT_NODE, _DOT_EDGE = re.compile(r'^\s*"([^"]+)" \['), re.compile(r'^\s*"([^"]+)" -- "([^"]+)"')
+_DOT_NODE, _DOT_EDGE = re.compile(r'^\s*"([^"]+)" \['), re.compile(r'^\s*"([^"]+)" -- "([^"]+)"(?: \[label="(\d+)"\])?')
 _FLOOR_TITLE = re.compile(r"Floor plan of (\d[\d,]*) racks? in (\d[\d,]*) rows? ")
 _FLOOR = re.compile(r">(\d[\d,]*) racks? in (\d[\d,]*) rows?, ([\d,]+) kW nameplate")
 _TIERS = re.compile(r"with (\d+) ports: ([^.<]*)\. ([\d,]+) ports free\.")
@@ -173,25 +173,32 @@ def _other_networks(hall: Hall, text: str) -> Iterator[Finding]:
 
 
 def graph(hall: Hall) -> Iterator[Finding]:
-    """Yield switches and pairs of devices of the Graphviz file that the cable list does not join, and the other way."""
+    """Yield switches, and pairs of devices with their cables, of the Graphviz file that the cable list does not have.
+
+    And those of the cable list that the file does not have.
+    """
     path = hall.papers.documents.site / "fabric.dot"
     if not path.is_file():
         return
-    nodes, edges = set(), set()
-    for line in path.read_text(encoding="utf-8").splitlines():
+    nodes, edges = set(), dict[frozenset[str], tuple[int, int]]()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if match := _DOT_EDGE.match(line):
-            edges.add(frozenset(match.groups()))
+            edges[frozenset(match.groups()[:2])] = number, int(match[3] or 1)
         elif match := _DOT_NODE.match(line):
             nodes.add(match[1])
     rows = [row for row, _ in hall.links if row["network"] == "compute"]
-    wanted = {frozenset((row["from_device"], row["to_device"])) for row in rows}
+    wanted = Counter(frozenset((row["from_device"], row["to_device"])) for row in rows)
     switches = {
         name for name in {end for pair in wanted for end in pair} if hall.papers.standing[name]["role"] == "network"
     }
     rule = "cables.csv joins them"
-    for pair in sorted(map(sorted, edges ^ wanted)):
+    for pair in sorted(map(sorted, edges.keys() ^ wanted.keys())):
         there = frozenset(pair) in edges
         yield absent(_ID, path.name, f"the edge {' -- '.join(pair)}", there, not there, rule)
+    for ends, (number, said) in edges.items():
+        if ends in wanted and said != wanted[ends]:
+            what = f"the cables of {' -- '.join(sorted(ends))}"
+            yield absent(_ID, f"{path.name}:{number}", what, said, wanted[ends], rule)
     for name in sorted((nodes ^ switches) & (switches | nodes)):
         if name in switches or name not in hall.papers.standing:
             yield absent(_ID, path.name, f"the node {name}", name in nodes, name in switches, "racks.csv has it or not")

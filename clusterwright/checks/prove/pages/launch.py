@@ -7,6 +7,8 @@ from clusterwright import assets
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
+from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan, finetuning_option
+from clusterwright.plan.text import finetuning
 from clusterwright.plan.text.training import layout_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan, training_option
 
@@ -61,6 +63,29 @@ def _rows(hall: Hall) -> Iterator[Sequence[str]]:
                 yield f"`{row['name']}`", f"`{row['value']}`", row["why"], row["source"]
 
 
+def _tunes(hall: Hall) -> FinetuningOption | None:
+    documents = hall.papers.documents
+    has = (documents.site / "launch" / "finetune.sbatch").is_file()
+    return finetuning_option(documents.option) if has and isinstance(documents.plan, FinetuningPlan) else None
+
+
+def _tuned_layout(hall: Hall) -> Sequence[str] | None:
+    option = _tunes(hall)
+    if option is None:
+        return None
+    layout = option.performance.layout
+    sizes = (layout.micro_batch, layout.data, layout.accumulation)
+    sequences = layout.micro_batch * layout.data * layout.accumulation
+    return finetuning.layout_text(option), " × ".join(map(str, sizes)), str(sequences)
+
+
+def _tuned_kept(hall: Hall) -> Sequence[str] | None:
+    option = _tunes(hall)
+    if option is None or (hall.papers.documents.site / "launch" / "torchtune.yaml").is_file():
+        return None
+    return (str(option.design.storage.checkpoints_kept),)
+
+
 SAID: tuple[Sentence | Table, ...] = (
     Sentence(
         file=FILE,
@@ -75,6 +100,18 @@ SAID: tuple[Sentence | Table, ...] = (
         rule="the plan's interval over the time of a step",
     ),
     Sentence(file=FILE, text="; {} are kept", values=_kept, rule="storage is sized for them"),
+    Sentence(
+        file=FILE,
+        text=": {}. Sequences of a pass × groups × passes = {} = {} of an update.",
+        values=_tuned_layout,
+        rule="the plan's layout multiplies out to its batch",
+    ),
+    Sentence(
+        file=FILE,
+        text="from its last checkpoint; the last {} are kept.",
+        values=_tuned_kept,
+        rule="storage is sized for them",
+    ),
     Table(
         file=FILE,
         head=("Variable", "Value", "Why", "Source"),

@@ -9,6 +9,7 @@ from clusterwright.checks.prove.papers import absent
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.hall.power_summary import PowerSummary
+from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 
 FILE = "plan.json"
@@ -57,8 +58,10 @@ def _host_part(hall: Hall) -> str:
 
 
 def multiplied(hall: Hall) -> Iterator[Finding]:
-    """Yield what of a training layout does not multiply out to GPUs, batch and layers."""
+    """Yield what of the layout of a run does not multiply out to GPUs and batch."""
     option, plan = hall.papers.documents.option, hall.papers.documents.plan
+    if isinstance(option, FinetuningOption) and isinstance(plan, FinetuningPlan):
+        yield from _tuned(option, plan)
     if not isinstance(option, TrainingOption) or not isinstance(plan, TrainingPlan):
         return
     layout, work = option.performance.layout, plan.workload
@@ -68,6 +71,21 @@ def multiplied(hall: Hall) -> Iterator[Finding]:
     batch = layout.micro_batch * layout.micro_batches * layout.dp
     rule = "micro-batch × micro-batches × replicas"
     yield from _compared("the layout's sequences of a step", batch, work.global_batch_sequences, rule)
+
+
+def _tuned(option: FinetuningOption, plan: FinetuningPlan) -> Iterator[Finding]:
+    performance, work = option.performance, plan.workload
+    layout = performance.layout
+    gpus = option.training_nodes * option.cluster.gpus_per_node
+    working = layout.gpus + performance.idle_gpus
+    yield from _compared(
+        "accelerators that work and idle ones", working, gpus, "nodes that train times the GPUs of one"
+    )
+    rule = "groups of the layout times the accelerators of each"
+    yield from _compared("the layout's accelerators", layout.gpus, layout.data * layout.tensor, rule)
+    batch = layout.micro_batch * layout.data * layout.accumulation // (2 if work.objective == "dpo" else 1)
+    rule = "sequences of a pass × groups × passes"
+    yield from _compared("the workload's samples of an update", work.global_batch_sequences, batch, rule)
 
 
 def fabrics(hall: Hall) -> Iterator[Finding]:

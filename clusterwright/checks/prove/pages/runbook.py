@@ -51,6 +51,19 @@ def _slurm(hall: Hall) -> Sequence[str] | None:
     return _versions("slurm")(hall)
 
 
+#: From this release on Slurm is upgraded from the three before it, earlier ones from the two before them.
+_THREE_BEFORE = "24"
+
+
+def _releases(hall: Hall) -> Sequence[str] | None:
+    documents = hall.papers.documents
+    if documents.option.deployment.scheduler != "slurm":
+        return None
+    software = documents.plan.software_of(documents.option.target)
+    version = None if software is None else software.version("slurm")
+    return ("three" if version is not None and version >= _THREE_BEFORE else "two",)
+
+
 SAID: tuple[Sentence | Table, ...] = (
     Sentence(file=FILE, text="\n{}. Everything here is done", values=_hosts, rule=_INVENTORY),
     Sentence(file=FILE, text="| 3 | {} | time and names answer", values=_servers, rule="each server has one role"),
@@ -74,6 +87,12 @@ SAID: tuple[Sentence | Table, ...] = (
         rule="alerts.yml calls then (node_timex_offset_seconds)",
     ),
     Sentence(file=FILE, text="| Slurm, now {} |", values=_slurm, rule=_SOFTWARE),
+    Sentence(
+        file=FILE,
+        text="| at most {} releases forward at a time (`SFT135`)",
+        values=_releases,
+        rule="slurmdbd reads the records of so many releases before its own",
+    ),
     Sentence(
         file=FILE,
         text="| nodes, up to {} in the",

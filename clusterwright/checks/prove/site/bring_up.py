@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from clusterwright import assets
@@ -12,7 +13,8 @@ from clusterwright.errors import Finding
 
 _FOLDER = "provisioning"
 _FIRMWARE, _ENLIST, _MACHINES = f"{_FOLDER}/firmware.csv", f"{_FOLDER}/maas/enlist.sh", f"{_FOLDER}/machines.csv"
-_README = f"{_FOLDER}/README.md"
+_README, _BOND = f"{_FOLDER}/README.md", f"{_FOLDER}/maas/bond.sh"
+_NODES = f"{_FOLDER}/warewulf/nodes.conf"
 _ALERTS, _FIGURES = f"{_FOLDER}/services/alerts.yml", f"{_FOLDER}/services/prometheus.yml"
 _READ = re.compile(r"\bread -r ([\w ]+); do")
 _EMPTY_MAC = re.compile(r"\$(\d+) == \"\"")
@@ -80,6 +82,27 @@ def _architectures(papers: Papers, text: str) -> Iterator[Finding]:
     if f"{expected}/generic" not in text:
         said = ", ".join(sorted(set(re.findall(r"(\w+)/generic", text))))
         yield absent("PRV001", _ENLIST, "architecture", said, f"{expected}/generic", "the hosts have these processors")
+
+
+#: Settings of the bond that both tools make, as MAAS and Warewulf call them.
+_OF_BOND = (
+    ("mtu", re.compile(r"\bmtu=(\S+?)\)?\"?$", re.MULTILINE), re.compile(r"^ +mtu: [\"']?(\w+)", re.MULTILINE)),
+)
+
+
+def bonding(papers: Papers) -> Iterator[Finding]:
+    """MAAS makes the bond with the packets of Warewulf's: machines of one network have one size (`PRV003`)."""
+    site = papers.documents.site
+    if not (site / _BOND).is_file() or not (site / _NODES).is_file():
+        return
+    text, nodes = papers.text(_BOND), papers.text(_NODES)
+    for what, of_script, of_table in _OF_BOND:
+        usual = Counter(of_table.findall(nodes)).most_common(1)
+        match = of_script.search(text)
+        said = match[1] if match else None
+        if usual and said != usual[0][0]:
+            place = f"{_BOND}:{text.count(chr(10), 0, match.start(1)) + 1}" if match else _BOND
+            yield absent("PRV003", place, what, said, usual[0][0], f"{_NODES} makes the bond with it")
 
 
 def alerts(papers: Papers) -> Iterator[Finding]:

@@ -58,6 +58,7 @@ def prove_provisioning(papers: Papers) -> Result:
         services.roles,
         bring_up.firmware,
         bring_up.enlisting,
+        bring_up.bonding,
         bring_up.alerts,
         bring_up.page,
     )

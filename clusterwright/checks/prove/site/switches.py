@@ -343,6 +343,24 @@ def _page_mtu(papers: Papers, text: str) -> Iterator[Finding]:
 _MOST_PRIORITY = 15
 
 
+def _at(papers: Papers, file: str, key: str) -> str:
+    """Return file and line of a setting of OpenSM; the file alone where it does not have it."""
+    lines = written_text(papers, file).splitlines()
+    return next((f"{file}:{number}" for number, line in enumerate(lines, start=1) if line.split()[:1] == [key]), file)
+
+
+def _of_manager(papers: Papers, file: str, said: Mapping[str, str]) -> Iterator[Finding]:
+    """Find a priority by which another manager may lead, and addresses that the routing does not take."""
+    priority, several = said.get("sm_priority", "0"), said.get("lmc", "0")
+    if not (priority.isdigit() and 1 <= int(priority) <= _MOST_PRIORITY):
+        rule = "the manager of the highest priority is the master, and those of switches start with 0"
+        place, expected = _at(papers, file, "sm_priority"), f"1 to {_MOST_PRIORITY}"
+        yield absent("PRV007", place, "sm_priority", priority, expected, rule)
+    if "ftree" in said.get("routing_engine", "").split(",") and several != "0":
+        rule = "OpenSM leaves ftree for another engine where a port has several addresses"
+        yield absent("PRV007", _at(papers, file, "lmc"), "lmc", several, "0", rule)
+
+
 def managers(papers: Papers) -> Iterator[Finding]:
     """Find settings of subnet managers that the fabric, or its hosts, do not go with (`PRV007`)."""
     inventory = papers.documents.design.inventory
@@ -358,10 +376,8 @@ def managers(papers: Papers) -> Iterator[Finding]:
         if said and count > 1 and engine.split(",")[0] not in _TREE:
             rule = f"of {count} levels, other ways may close a circle in which packets wait for each other"
             yield absent("PRV007", file, "routing_engine", engine, ", ".join(_TREE[:2]), rule)
-        priority = said.get("sm_priority", "0")
-        if not (priority.isdigit() and int(priority) <= _MOST_PRIORITY):
-            rule = "the manager of the highest priority is the master"
-            yield absent("PRV007", file, "sm_priority", priority, f"0 to {_MOST_PRIORITY}", rule)
+        if said:
+            yield from _of_manager(papers, file, said)
         if said and said.get("partition_config_file", "").rpartition("/")[2] != "partitions.conf":
             value = said.get("partition_config_file")
             yield absent("PRV007", file, "partition_config_file", value, "partitions.conf", "the folder has it")
