@@ -137,6 +137,18 @@ class Inventory:
             return self.compute_port_bytes_per_s
         return min(self.compute_port_bytes_per_s, of_gpu * system.gpus / system.fabric_ports)
 
+    def fabric_ports_seen(self, system: System) -> int:
+        """Return how many ports of a host report the rate of its compute ports, or more: storage's among them.
+
+        Args:
+            system: the nodes' type.
+        """
+        rate, of_gpu = self.adapter_bytes_per_s(system), system.fabric_bytes_per_s_per_gpu_one_way
+        compute = self.fabric.ports_per_node * self.planes
+        if of_gpu is not None and system.fabric_ports:
+            compute = round(of_gpu * system.gpus / self.hosts_per_node / rate)
+        return compute + (self.storage_ports if rate <= STORAGE_PORT_BYTES_PER_S else 0)
+
     def node_groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return each scalable unit's name (`su1`, …) and its hosts; `topology.conf` is made of these."""
         hosts = self.hosts()

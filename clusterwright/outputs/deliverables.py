@@ -125,6 +125,7 @@ def _provisioning_files(plan: Plan, option: Option, catalogue: Catalogue, files:
 
     assert option.design.facility is not None  # noqa: S101 - on premises
     inventory, software = option.design.facility.inventory, plan.software_of(option.target)
+    system = catalogue.systems[inventory.system]
     tables = {name: files[name].content.decode() for name in _PROVISIONED_FROM if name in files}
     return provisioning_documents(
         replace(inventory, host_prefix=plan.cluster.host_prefix),
@@ -132,16 +133,17 @@ def _provisioning_files(plan: Plan, option: Option, catalogue: Catalogue, files:
         cluster=plan.cluster.name,
         scheduler=option.deployment.scheduler,
         architecture=(software and software.version("host_architecture")) or "x86_64",
-        accelerator=catalogue.accelerators[catalogue.systems[inventory.system].accelerator],
-        gpus=catalogue.systems[inventory.system].gpus // inventory.hosts_per_node,
+        accelerator=catalogue.accelerators[system.accelerator],
+        system=system,
     )
 
 
 def _control_plane_files(plan: Plan, option: Option, catalogue: Catalogue, files: dict[str, File]) -> dict[str, File]:
-    from clusterwright.outputs.onprem.kubernetes import control_plane  # noqa: PLC0415
+    from clusterwright.outputs.onprem.kubernetes import control_plane, rails  # noqa: PLC0415
 
-    tables = {name: files[name].content.decode() for name in ("dhcp-hosts.csv", "ip-networks.csv")}
-    return _under("kubernetes", control_plane(plan, option, catalogue, tables))
+    tables = {name: files[name].content.decode() for name in ("dhcp-hosts.csv", "ip-networks.csv", "ip-plan.csv")}
+    placed = control_plane(plan, option, catalogue, tables) | rails(plan, option, catalogue, tables)
+    return _under("kubernetes", placed)
 
 
 def _scheduler_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:

@@ -26,6 +26,7 @@ found() {
         if grep -q 'Open Kernel Module' "$module"; then echo open; else echo proprietary; fi
         ;;
     fabricmanager) number "$(answer nv-fabricmanager --version)" ;;
+    imex) number "$(answer nvidia-imex --version)" ;;
     cuda) number "$(answer nvcc --version | grep release || true)" ;;
     dcgm) number "$(answer dcgmi --version)" ;;
     nvidia-container-toolkit) number "$(answer nvidia-ctk --version)" ;;
@@ -53,12 +54,16 @@ while IFS=, read -r component version origin least here_needed; do
     fi
 done <"$here/versions.csv"
 
-# Fabric Manager starts beside its own driver alone, and without it no NVSwitch passes anything on.
+# Fabric Manager starts beside its own driver alone, and without it no NVSwitch passes anything on. Where NVLink switches are
+# trays of their own, Fabric Manager is theirs, and IMEX on the nodes is of the driver's version.
 driver="$(found driver)"
-fabric="$(found fabricmanager)"
-if [ -n "$driver" ] && [ -n "$fabric" ] && [ "$driver" != "$fabric" ]; then
-    wrong+=("fabricmanager $fabric beside driver $driver: they have to be equal")
-fi
+for component in fabricmanager imex; do
+    if ! grep -q "^$component," "$here/versions.csv"; then continue; fi
+    fabric="$(found "$component")"
+    if [ -n "$driver" ] && [ -n "$fabric" ] && [ "$driver" != "$fabric" ]; then
+        wrong+=("$component $fabric beside driver $driver: they have to be equal")
+    fi
+done
 
 if [ ${#wrong[@]} -eq 0 ]; then exit 0; fi
 for line in "${wrong[@]}"; do say "$line"; done

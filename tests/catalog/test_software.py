@@ -211,6 +211,17 @@ def test_a_distribution_without_a_package_builds_slurm() -> None:
     assert (found["slurm"], found["slurm_from"], found["driver"]) == ("26.05", "source", "595.91.07")
 
 
+def test_an_nvlink_domain_of_several_hosts_has_imex_and_a_slurm_that_knows_it() -> None:
+    """On GB200 NVL72 no tray runs Fabric Manager, and 23.11 hands out no channels of IMEX: a newer Slurm is built."""
+    rack = {"accelerator": "gb200-186gb", "generation": "blackwell", "nvswitch": "no", "nvlink_hosts": "several"}
+    found = _versions({**H100, **rack, "host_architecture": "arm64"})
+    assert "fabricmanager" not in found
+    assert found["imex"] == found["driver"]
+    assert (found["slurm"], found["slurm_from"]) == ("26.05", "source")
+    refused = _refused({**H100, **rack, "host_architecture": "arm64"}, _pin("slurm", "23.11.4"))
+    assert refused.id == "SFT169"
+
+
 def test_what_an_image_holds_is_taken_and_said() -> None:
     """AWS's image of 2026-07 decides driver, CUDA and EFA, each with its line of the table."""
     facts = {**H100, "fabric": "efa", "image": "aws-dlami-x86_64", "target": "aws"}

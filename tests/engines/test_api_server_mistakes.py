@@ -44,6 +44,7 @@ class Mistakes:
 
 
 MISTAKES: Mapping[str, Mistakes] = {
+    "CIDRPool": Mistakes(("spec",), ("spec", "perNodeNetworkPrefix"), "31", ("spec", "cidr")),
     "ClusterQueue": Mistakes(
         ("spec", "resourceGroups", 0),
         ("spec", "resourceGroups", 0, "coveredResources"),
@@ -81,6 +82,7 @@ MISTAKES: Mapping[str, Mistakes] = {
     "LocalQueue": Mistakes(("spec",), ("spec", "clusterQueue"), 1, None),
     "Namespace": Mistakes(("spec",), ("metadata", "labels"), "privileged", None),
     "Network": Mistakes(("spec",), ("spec", "type"), "Fast", ("spec", "type")),
+    "NetworkAttachmentDefinition": Mistakes(("spec",), ("spec", "config"), 8, None),
     "NetworkPolicy": Mistakes(
         ("spec",), ("spec", "podSelector"), "all", ("spec", "egress", 0, "to", 0, "ipBlock", "cidr")
     ),

@@ -202,7 +202,7 @@ def _started(folder: Path) -> Iterator[Site]:
         start("slurmctld", "-D", "-f", str(folder / "slurm.conf"))
         until("scontrol", "ping")
         script = folder / "tenants.sh"
-        documents = tenant_documents("pod", TENANTS, gpus=NODES * GPUS, accounting="mgmt-002")
+        documents = tenant_documents("pod", TENANTS, gpus=NODES * GPUS, accounting="mgmt-002", slices="", submits=True)
         script.write_bytes(documents[SCRIPT].content)
         done = started.run("bash", str(script))
         assert (done.returncode, done.stderr) == (0, "")

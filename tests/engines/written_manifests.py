@@ -42,6 +42,11 @@ TRAINING: Mapping[str, Folder] = {
         ("targets.onprem.system=dgx-h100", "software.sharing={way: mps, parts: 4, nodes: 2}"),
     ),
     "on NVL72": ("train-gpt3-175b", "onprem", ("targets.onprem.system=gb200-nvl72", "site.rack_power=160 kW")),
+    "on Ethernet": (
+        "train-gpt3-175b",
+        "onprem",
+        ("targets.onprem.system=dgx-h100", "targets.onprem.fabric.kind=roce"),
+    ),
     "on MI300X": ("train-gpt3-175b", "onprem", ("targets.onprem.system=mi300x-8gpu",)),
     "on Gaudi 3": (
         "train-gpt3-175b",

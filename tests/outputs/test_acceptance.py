@@ -2,12 +2,18 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from clusterwright import assets
 from clusterwright.catalog.load import load
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.onprem.documents import onprem_documents
 from clusterwright.plan.training.record import TrainingPlan
+
+GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+SMALL = Path(__file__).parents[1] / "small.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +80,32 @@ def test_an_accelerator_without_a_measured_value_says_so(shipped_plan: TrainingP
     systems = catalogue.systems | {"dgx-h100": replace(catalogue.systems["dgx-h100"], accelerator="a100-sxm-80gb")}
     text = onprem_documents(shipped_plan, option, replace(catalogue, systems=systems))["acceptance.md"].content.decode()
     assert "unknown for this accelerator" in text
+
+
+def _fabric_steps(*values: str) -> dict[str, str]:
+    """Return what is expected in the phase of the fabric, by what is done."""
+    plan = plan_of(GPT3, ["targets.onprem.system=dgx-h100", *values], "onprem")
+    page = onprem_documents(plan, plan.options[0], load())["acceptance.md"].content.decode()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| 4.")]
+    return {row[1]: row[2] for row in rows}
+
+
+def test_ethernet_is_measured_for_what_it_drops() -> None:
+    """Links by the list that has them, counters before and after a load, nine tenths of each port's 400 Gb/s."""
+    steps = _fabric_steps("targets.onprem.fabric.kind=roce")
+    assert "links between switches" in steps["`lldpctl` on every switch against `cables.csv`"]
+    writes = [expected for do, expected in steps.items() if "ib_write_bw" in do]
+    assert writes[0] == "at least 360 of 400 Gb/s for every pair"
+    noted, again = (next(do for do in steps if words in do) for words in ("before any load", "counters again"))
+    assert "ethtool -S" in noted
+    assert list(steps).index(noted) < list(steps).index(again)
+    assert "no discards" in steps[again]
+
+
+def test_leaves_are_those_that_there_are() -> None:
+    """Several sets of leaves: one leaf and two; one leaf alone: no second one is asked for."""
+    assert any("two nodes of one leaf, then of two leaves" in do for do in _fabric_steps())
+    plan = plan_of(SMALL, ["targets.aws=null"], "onprem")
+    page = onprem_documents(plan, plan.options[0], load())["acceptance.md"].content.decode()
+    assert "`ib_write_bw` between two nodes, which are all on one leaf |" in page
+    assert "two leaves" not in page

@@ -1,6 +1,7 @@
 """Releases of a plan in the files of its clusters, and the script that compares a machine with them."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from clusterwright.outputs.project.stack import stack_files
 from clusterwright.plan.text.money import USD
 
 GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
+RACKS = Path(__file__).parents[1] / "records" / "gb200.yaml"
 SCRIPT = assets.root() / "templates" / "slurm" / "software_check.sh"
 #: Files of binary formats hold no versions.
 _BINARY = (".xlsx", ".pdf")
@@ -48,6 +50,29 @@ def test_fabric_manager_is_that_of_the_driver() -> None:
     versions = {row[0]: row[1] for row in rows}
     assert versions["driver"].startswith("580.")
     assert versions["fabricmanager"] == versions["driver"]
+
+
+def test_trays_of_a_rack_run_imex_and_its_switches_fabric_manager() -> None:
+    """GB200: no file asks a tray for Fabric Manager; Slurm is one with channels of IMEX, and the page says whence."""
+    plan = plan_of(RACKS, [], "onprem")
+    files = onprem_files(plan, plan.options[0], load())
+    texts = {name: file.content.decode() for name, file in files.items() if not name.endswith(_BINARY)}
+    rows = [line.split(",") for line in texts["node/versions.csv"].splitlines()]
+    versions = {row[0]: (row[1], row[-1]) for row in rows}
+    assert "fabricmanager" not in versions
+    assert versions["imex"] == (versions["driver"][0], "yes")
+    assert f"IMEX {versions['driver'][0]}" in texts["acceptance.md"]
+    assert "`nv show cluster apps` on the NVLink switch trays" in texts["acceptance.md"]
+    assert f"No package of the system has Slurm {versions['slurm'][0]}" in texts["software.md"]
+    assert "SwitchType=switch/nvidia_imex" in texts["slurm.conf"]
+    assert "TopologyPlugin=topology/block" in texts["slurm.conf"]
+
+
+def test_releases_whose_support_has_ended_are_named() -> None:
+    """The operators that are offered are past their support on the day of the plan; what is newer is said."""
+    page = _texts("kubernetes")["software.md"]
+    assert re.search(r"GPU Operator [\d.]+: support ended 2026-07\.\nKnown, and not tried .*: 26\.7\.0", page)
+    assert "support ended 2027" not in page
 
 
 def test_the_container_toolkit_follows_on_clouds_and_on_premises() -> None:

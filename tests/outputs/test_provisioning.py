@@ -61,8 +61,19 @@ def test_every_machine_is_installed(written: Path) -> None:
     assert document["nodes"]["node001"]["profiles"] == ["default", "compute"]
     compute = document["nodeprofiles"]["compute"]
     assert "iommu=pt" in compute["kernel"]["args"]
-    assert compute["network devices"]["default"]["tags"]["mode"] == "802.3ad"
+    bond = {"mode": "802.3ad", "xmit_hash_policy": "layer3+4", "lacp_rate": "fast"}
+    assert compute["network devices"]["default"]["tags"] == bond
     assert [compute["network devices"][port]["tags"] for port in ("port1", "port2")] == [{"master": "bond0"}] * 2
+
+
+def test_comments_of_the_subnet_manager_stand_above_what_they_describe() -> None:
+    """Partitions are explained as partitions; no line speaks of sizes of packets above a setting of another kind."""
+    plan = plan_of(GPT3, ["targets.onprem.system=dgx-h100"], "onprem")
+    files = onprem_files(plan, plan.options[0], load())
+    lines = files["provisioning/opensm/compute.conf"].content.decode().splitlines()
+    above = lines[lines.index("partition_config_file /etc/opensm/partitions.conf") - 1]
+    assert "Which ports see each other" in above
+    assert not any("Larger packets" in line for line in lines)
 
 
 def test_switches_route_over_every_trunk(written: Path) -> None:
@@ -94,6 +105,8 @@ def test_the_proof_finds_nothing_in_what_was_written(written: Path) -> None:
         ("machines.csv", "node001,compute,,", "node001,compute,aa:bb:cc,", "PRV002"),
         ("warewulf/nodes.conf", "ipaddr: 10.64.2.17", "ipaddr: 10.64.2.117", "PRV003"),
         ("warewulf/nodes.conf", "nodeprofiles:", "node_profiles:", "PRV003"),
+        ("services/alerts.yml", ">= bool 50000000000", ">= bool 25000000000", "PRV008"),
+        ("services/alerts.yml", "* 0) < 10", "* 0) < 9", "PRV008"),
         ("switches/frr/leaf-01-1.conf", " neighbor swp33s0 interface peer-group fabric\n", "", "PRV004"),
         ("switches/frr/leaf-01-2.conf", "router bgp 4200000002", "router bgp 4200000001", "PRV004"),
     ],
@@ -129,6 +142,50 @@ def test_a_tool_refuses_what_it_cannot_read(  # noqa: PLR0917 - in the order of 
     path = folder / "provisioning" / file
     path.write_text(path.read_text().replace(old, new, 1))
     assert "PRV005" in rules_of_tools(folder)
+
+
+#: Ports of two hosts for twenty minutes: one goes down in one, and the other one shows none at all.
+_PORTS = """
+rule_files: [alerts.yml]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {series: 'up{job="machine", role="compute", instance="one"}', values: 1x20}
+      - {series: 'up{job="machine", role="compute", instance="two"}', values: 1x20}
+      - {series: 'up{job="machine", role="control", instance="mgmt"}', values: 1x20}
+      - {series: 'node_infiniband_state_id{role="compute", instance="one", device="mlx5_0", port="1"}',
+         values: 4x9 1x10}
+      - {series: 'node_infiniband_rate_bytes_per_second{role="compute", instance="one", device="mlx5_0", port="1"}',
+         values: 5e10x20}
+      - {series: 'node_infiniband_symbol_error_total{role="compute", instance="one", device="mlx5_0", port="1"}',
+         values: 0+60x60}
+    alert_rule_test:
+      - {eval_time: 9m, alertname: FabricPortsMissing, exp_alerts: [
+          {exp_labels: {instance: one, severity: ticket},
+           exp_annotations: {summary: one has 1 of 10 fabric ports at 400 Gb/s}},
+          {exp_labels: {instance: two, severity: ticket},
+           exp_annotations: {summary: two has 0 of 10 fabric ports at 400 Gb/s}}]}
+      - {eval_time: 15m, alertname: FabricPortDown, exp_alerts: [
+          {exp_labels: {role: compute, instance: one, device: mlx5_0, port: "1", severity: ticket},
+           exp_annotations: {summary: mlx5_0 of one was up today and is down}}]}
+      - {eval_time: 50m, alertname: LinkErrors, exp_alerts: [
+          {exp_labels: {role: compute, instance: one, device: mlx5_0, port: "1", severity: ticket},
+           exp_annotations: {summary: "mlx5_0 of one: clean or replace the cable"}}]}
+"""
+
+
+def test_alerts_call_for_ports_that_are_down_or_gone(
+    written: Path, tmp_path: Path, require_engine: Callable[..., None]
+) -> None:
+    """A port that is down, one that is missing, and errors of which one kind alone is counted each call somebody."""
+    require_engine("promtool")
+    shutil.copy(written / "provisioning" / "services" / "alerts.yml", tmp_path)
+    (tmp_path / "ports.yml").write_text(_PORTS)
+    done = subprocess.run(
+        ["promtool", "test", "rules", str(tmp_path / "ports.yml")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_maas_is_asked_for_no_machine_without_a_mac(written: Path, tmp_path: Path) -> None:
@@ -229,8 +286,10 @@ _LEAF, _BORDER, _MANAGEMENT = "nvue/eth-leaf-01a.txt", "nvue/border-01.txt", "nv
         ("frr/eth-leaf-01a.conf", " evpn mh es-id 3\n", " evpn mh es-id 103\n"),
         ("frr/border-01.conf", "ip route 0.0.0.0/0 10.64.2.129", "ip route 0.0.0.0/0 10.64.2.139"),
         ("../warewulf/nodes.conf", "mode: 802.3ad", "mode: balance-rr"),
+        ("../warewulf/nodes.conf", "lacp_rate: fast", "lacp_rate: slow"),
         ("../warewulf/nodes.conf", "master: bond0", "master: bond1"),
         ("../maas/bond.sh", "bond_mode=802.3ad", "bond_mode=active-backup"),
+        ("../maas/bond.sh", "bond_lacp_rate=fast", "bond_lacp_rate=slow"),
         ("../maas/bond.sh", "cidr 10.64.2.0/25", "cidr 10.64.0.0/23"),
     ],
 )

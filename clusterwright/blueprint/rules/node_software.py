@@ -7,6 +7,7 @@ from clusterwright.blueprint.reading.problems import Problem
 from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.clouds import CloudTarget
+from clusterwright.catalog.parts.scalable_units import scalable_units
 from clusterwright.catalog.software import mig, solver
 from clusterwright.catalog.software.node import Software
 from clusterwright.catalog.software.solver import Chosen, Pin
@@ -27,12 +28,15 @@ def facts_of(entry: ResolvedTarget, blueprint: Blueprint) -> dict[str, str]:
     asked = getattr(blueprint.targets, entry.target)
     chip = entry.node.accelerator
     kubernetes = asked.scheduler == "kubernetes"
+    switched = chip.scale_up_kind == "nvlink" and chip.scale_up_topology == "switch"
+    spans_hosts = switched and entry.system is not None and _hosts(entry) > 1
     facts = {
         "target": entry.target,
         "vendor": chip.vendor,
         "accelerator": chip.id,
         "generation": chip.generation,
-        "nvswitch": "yes" if chip.scale_up_kind == "nvlink" and chip.scale_up_topology == "switch" else "no",
+        "nvswitch": "yes" if switched and not spans_hosts else "no",
+        "nvlink_hosts": "several" if spans_hosts else "one",
         "fabric": _fabric(entry),
         "scheduler": "kubernetes" if kubernetes else "slurm",
         "host_architecture": _architecture(entry),
@@ -46,6 +50,12 @@ def facts_of(entry: ResolvedTarget, blueprint: Blueprint) -> dict[str, str]:
     elif entry.system is not None and blueprint.software.os is None:
         facts["os"] = _DGX_SYSTEM if entry.system.name.startswith("NVIDIA DGX") else _SYSTEM
     return facts
+
+
+def _hosts(entry: ResolvedTarget) -> int:
+    """Return the hosts that one system consists of: the compute trays of a rack."""
+    unit = None if entry.system is None else scalable_units().get(entry.system.id)
+    return 1 if unit is None else unit.end_systems
 
 
 def _fabric(entry: ResolvedTarget) -> str:

@@ -20,6 +20,8 @@ ROOM = 1.25
 #: Other devices with a management port that there is room for beside each host, and servers beside all: assumptions,
 #: by the hosts that are bought for, so that networks do not move when some are added.
 DEVICES_PER_HOST, SERVERS = 3, 48
+#: Addresses of a pod on a compute port and of its leaf: pairs of a leaf's network, at its upper end.
+PAIR = 2
 OUT_OF_BAND, IN_BAND, BORDER = "out-of-band", "in-band", "border"
 #: Addresses of the network between the border and the users' network: both sides' routers and their shared addresses.
 _BORDER_ADDRESSES = 16
@@ -64,7 +66,7 @@ class Address:
 def subnets(inventory: Inventory, network: SiteNetwork, *, managed: int) -> tuple[Subnet, ...]:
     """Return the networks of a site, one behind the other from the start of its range.
 
-    Networks of hosts are sized for the scalable units that are bought, so that addresses stay when nodes are added.
+    Networks of hosts are sized for the places that are bought, so that addresses stay when nodes are added.
 
     Args:
         inventory: of the site.
@@ -132,7 +134,9 @@ def _sized(inventory: Inventory, managed: int) -> Iterator[tuple[str, str, bool,
         for leaf in _leaves(inventory, "storage"):
             yield f"storage {leaf}", f"ports on {leaf}", True, storage.radix + 3, 1
         for leaf in _leaves(inventory, "compute"):
-            yield f"compute {leaf}", f"ports on {leaf}", True, fabric.radix + 3, 1
+            # The leaf itself and a host on each port, then a pair each for pods.
+            below = 1 + (fabric.radix if fabric.levels == 1 else fabric.ports_per_leaf)
+            yield f"compute {leaf}", f"ports on {leaf}", True, max(fabric.radix + 3, (1 + PAIR) * below + 1), 1
         return
     boxes = inventory.storage.boxes * inventory.storage.ports_per_box + inventory.management_servers
     for side in _SIDES:
@@ -145,8 +149,8 @@ def _sized(inventory: Inventory, managed: int) -> Iterator[tuple[str, str, bool,
 
 
 def capacity(inventory: Inventory) -> int:
-    """Return the hosts of the scalable units that are bought."""
-    return max(len(inventory.hosts()), inventory.fabric.units * inventory.fabric.nodes_per_unit)
+    """Return the hosts that switches are bought for."""
+    return max(len(inventory.hosts()), inventory.fabric.places)
 
 
 def _leaves(inventory: Inventory, network: str) -> list[str]:

@@ -78,6 +78,20 @@ class Fabric:
         """Links of one end system."""
         return self.rails * self.links_per_rail
 
+    @property
+    def places(self) -> int:
+        """End systems that switches were bought for: those of the units, or of the ports of a switch that is alone."""
+        return self.radix // self.ports_per_node if self.levels == 1 else self.units * self.nodes_per_unit
+
+    @property
+    def nodes_that_fit(self) -> int:
+        """End systems that leaf ports are left for beside the subnet managers, whose own may be places of nodes."""
+        if self.levels == 1:
+            return (self.radix - self.management_ports) // self.ports_per_node
+        spare = self.radix - self.uplinks_per_leaf - self.ports_per_leaf
+        taken = max(0, ceil(self.management_ports / self.rails) - spare)
+        return self.places - ceil(taken / self.links_per_rail)
+
     def unit_nodes(self) -> tuple[range, ...]:
         """Return the nodes (from 0) of each unit; Slurm's topology has one block of leaves for each."""
         starts = range(0, self.nodes, self.nodes_per_unit)

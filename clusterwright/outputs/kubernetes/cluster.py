@@ -76,7 +76,8 @@ class KubernetesCluster:
         system: of the nodes; vendor: of their accelerators; gpu_resource: what pods ask for.
         nodes: hosts with their places, compute trays where a system is a whole rack; gpus_per_node, rails: of one host.
         cpus, memory_gib: of one host that jobs may ask for.
-        infiniband, mellanox: kind of the compute ports; rack_scale: a system is a whole rack.
+        infiniband, mellanox: kind of the compute ports; routed: each leaf has a network of its own, on Ethernet without
+            planes; rack_scale: a system is a whole rack.
         storage_bytes: capacity that the shared claim names; posix: files can be mounted.
         software: releases on the nodes; the newest offered of each if None.
         tenants: who shares it; empty where one queue has it all.
@@ -95,6 +96,7 @@ class KubernetesCluster:
     rack_scale: bool
     storage_bytes: float
     posix: bool
+    routed: bool = False
     software: Software | None = None
     tenants: tuple[Tenant, ...] = ()
 
@@ -147,6 +149,15 @@ class KubernetesCluster:
         return self.vendor == "NVIDIA"
 
     @property
+    def rail_resources(self) -> dict[str, int]:
+        """Compute ports of a node by what a pod asks for: a resource of its own for each that has its own network."""
+        if not self.hands_out_rails:
+            return {}
+        if not self.routed:
+            return {RAIL_RESOURCE: self.rails}
+        return {f"{RAIL_RESOURCE}-{rail}": 1 for rail in range(1, self.rails + 1)}
+
+    @property
     def hands_out_rails(self) -> bool:
         """Whether pods get compute ports as a resource."""
         return self.operators and self.mellanox and self.rails > 0
@@ -189,6 +200,7 @@ def cluster_of(
         memory_gib=int(system.memory_bytes / hosts * JOB_SHARE / 2**30),
         infiniband=inventory.compute_network == "infiniband",
         mellanox=inventory.compute_network == "infiniband" or system.vendor == "NVIDIA",
+        routed=inventory.compute_network != "infiniband" and inventory.planes == 1,
         rack_scale=hosts > 1,
         storage_bytes=inventory.storage.usable_bytes or inventory.storage.capacity_bytes,
         posix=inventory.storage.kind != "object",

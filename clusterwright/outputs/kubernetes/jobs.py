@@ -4,7 +4,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, RAIL_RESOURCE, UNIT_LABEL, KubernetesCluster
+from clusterwright.outputs.kubernetes.cluster import NAMESPACE, QUEUE, UNIT_LABEL, KubernetesCluster
 from clusterwright.outputs.kubernetes.network import rail_annotation
 from clusterwright.outputs.kubernetes.queues import SHARED, tolerated
 from clusterwright.outputs.launch.fabric import settings_for
@@ -76,8 +76,7 @@ def torch_job(
     """
     variables = {"NCCL_DEBUG": debug} | _transport(cluster) | (environment or {})
     limits: dict[str, str] = {cluster.gpu_resource: str(cluster.gpus_per_node), "memory": f"{cluster.memory_gib}Gi"}
-    if cluster.hands_out_rails:
-        limits[RAIL_RESOURCE] = str(cluster.rails)
+    limits |= {name: str(count) for name, count in cluster.rail_resources.items()}
     mounts = [{"name": "memory", "mountPath": "/dev/shm"}]  # noqa: S108 - of the pod
     volumes: list[dict[str, Any]] = [
         {"name": "memory", "emptyDir": {"medium": "Memory", "sizeLimit": f"{_SHARED_MEMORY_GIB}Gi"}}

@@ -1,6 +1,8 @@
 """NVIDIA's two operators: Helm values, and the compute ports of a node as a resource that a pod takes whole."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -15,8 +17,8 @@ from clusterwright.outputs.kubernetes.slices import mig_values
 _REPOSITORY = "nvcr.io/nvidia/mellanox"
 _OPERATOR_NAMESPACE = "nvidia-network-operator"
 _NETWORK, _POOL = "rails", "rails"
-#: Where addresses of compute ports are taken from: the first that is clear of the site's own. Verbs traffic does not
-#: use them, so that any free range does.
+#: Where addresses of InfiniBand's compute ports are taken from: the first that is clear of the site's own. Its verbs
+#: do not use them, so that any free range does.
 _RANGES = (IPv4Network("10.128.0.0/9"), IPv4Network("172.16.0.0/12"))
 
 
@@ -81,13 +83,33 @@ def addresses(nodes: int, block: int, *, site: IPv4Network) -> IPv4Network:
     return IPv4Network((int(free.network_address), free.max_prefixlen - bits))
 
 
-def nic_cluster_policy(cluster: KubernetesCluster) -> dict[str, Any]:
-    """Return what the network operator installs: the plugin that offers ports, the one that moves them into pods."""
+def port_name(resource: str) -> str:
+    """Return the name that a node gives to the compute port of a resource.
+
+    >>> port_name("nvidia.com/rail-3")
+    'rail3'
+    """
+    return resource.partition("/")[2].replace("-", "")
+
+
+def _offered(cluster: KubernetesCluster, resource: str) -> dict[str, Any]:
+    """Return which ports the plugin offers as a resource.
+
+    InfiniBand's have a kind of their own. On Ethernet storage and in-band ports are of the same kind, and each rail
+    has a network of its own, so that a port is known by its name on the node alone.
+    """
+    prefix, name = resource.split("/")
     selectors: dict[str, Any] = {"vendors": ["15b3"], "isRdma": True}
     if cluster.infiniband:
         selectors["linkTypes"] = ["infiniband"]
-    prefix, name = RAIL_RESOURCE.split("/")
-    offered = {"resourceList": [{"resourcePrefix": prefix, "resourceName": name, "selectors": selectors}]}
+    elif cluster.routed:
+        selectors["pfNames"] = [port_name(resource)]
+    return {"resourcePrefix": prefix, "resourceName": name, "selectors": selectors}
+
+
+def nic_cluster_policy(cluster: KubernetesCluster) -> dict[str, Any]:
+    """Return what the network operator installs: the plugin that offers ports, the one that moves them into pods."""
+    offered = {"resourceList": [_offered(cluster, name) for name in cluster.rail_resources]}
 
     # Images of the operator's release (docs.nvidia.com/networking/display/kubernetes25100, quick start).
     release = f"network-operator-v{release_of('network-operator', cluster.software)}"
@@ -145,6 +167,74 @@ def rail_network(cluster: KubernetesCluster, *, site: IPv4Network) -> list[dict[
     ]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RailAddress:
+    """The addresses of a node's port on a rail: both of a pair, the leaf's first."""
+
+    node: str
+    gateway: str
+    pair: str
+
+
+def routed_rails(pools: Mapping[str, tuple[str, Sequence[RailAddress]]]) -> list[dict[str, Any]]:
+    """Return a pool and a network for every rail of an Ethernet fabric, whose leaves route.
+
+    RoCE's packets are IP: each port has an address that its own leaf routes. NVIDIA's IPAM gives every node its prefix
+    and gateway (CIDRPool; nvidia-k8s-ipam, README of commit 3ce4a34c, 2026-07-22), a pool and a network for each rail
+    as in the Network Operator's guide to Spectrum-X (26.4, single plane). The plugin `sbr` sends what leaves with the
+    address of a port to the gateway of that port, to every other rail too (containernetworking/plugins, commit
+    3d27709f, 2026-04-13).
+
+    Args:
+        pools: by resource, the network that all pairs of the rail are in, and the pairs.
+    """
+    made: list[dict[str, Any]] = []
+    for resource, (around, ports) in pools.items():
+        name = resource.partition("/")[2]
+        made += [
+            {
+                "apiVersion": "nv-ipam.nvidia.com/v1alpha1",
+                "kind": "CIDRPool",
+                "metadata": {"name": name, "namespace": _OPERATOR_NAMESPACE},
+                "spec": {
+                    "cidr": around,
+                    "perNodeNetworkPrefix": 31,
+                    "gatewayIndex": 0,
+                    "nodeSelector": {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "node-kind", "operator": "In", "values": ["gpu"]}]}
+                        ]
+                    },
+                    "staticAllocations": [
+                        {"nodeName": port.node, "prefix": port.pair, "gateway": port.gateway} for port in ports
+                    ],
+                },
+            },
+            {
+                "apiVersion": "k8s.cni.cncf.io/v1",
+                "kind": "NetworkAttachmentDefinition",
+                "metadata": {
+                    "name": name,
+                    "namespace": NAMESPACE,
+                    "annotations": {"k8s.v1.cni.cncf.io/resourceName": resource},
+                },
+                "spec": {"config": json.dumps(_moved(name))},
+            },
+        ]
+    return made
+
+
+def _moved(name: str) -> dict[str, Any]:
+    ipam = {"type": "nv-ipam", "poolName": name, "poolType": "cidrpool"}
+    plugins = [{"type": "host-device", "ipam": ipam}, {"type": "sbr"}]
+    return {"cniVersion": "0.3.1", "name": name, "plugins": plugins}
+
+
 def rail_annotation(cluster: KubernetesCluster) -> dict[str, str]:
     """Return the annotation by which a pod gets every compute port of its node; nothing where there are none."""
-    return {"k8s.v1.cni.cncf.io/networks": ",".join([_NETWORK] * cluster.rails)} if cluster.hands_out_rails else {}
+    if not cluster.hands_out_rails:
+        return {}
+    networks = [_NETWORK] * cluster.rails
+    if cluster.routed:
+        networks = [resource.partition("/")[2] for resource in cluster.rail_resources]
+    return {"k8s.v1.cni.cncf.io/networks": ",".join(networks)}

@@ -7,7 +7,6 @@ from clusterwright.outputs.kubernetes.cluster import (
     NAMESPACE,
     QUEUE,
     RACK_LABEL,
-    RAIL_RESOURCE,
     UNIT_LABEL,
     KubernetesCluster,
 )
@@ -132,7 +131,7 @@ def queues(cluster: KubernetesCluster) -> list[dict[str, Any]]:
 def amounts_of(cluster: KubernetesCluster) -> dict[str, int]:
     """Return what the nodes have of every resource that is queued for; memory in GiB."""
     nodes = len(cluster.nodes)
-    rails = {RAIL_RESOURCE: nodes * cluster.rails} if cluster.hands_out_rails else {}
+    rails = {name: nodes * count for name, count in cluster.rail_resources.items()}
     return {
         "cpu": nodes * cluster.cpus,
         "memory": nodes * cluster.memory_gib,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil
 
 from clusterwright import units
 from clusterwright.catalog.records import Catalogue, System
@@ -11,6 +12,7 @@ from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.cabling.layout import managed_devices
 from clusterwright.facility.checklist.items import Check
 from clusterwright.facility.design import OnPremDesign
+from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.hall.floor_load import FAIL, PASS, UNKNOWN
 from clusterwright.facility.hall.power_chain import SLOWS, TOO_FEW, loss
@@ -19,6 +21,7 @@ from clusterwright.facility.hall.racks import Rack
 from clusterwright.facility.storage_checks import NODE_BYTES_PER_S
 from clusterwright.outputs.kind import Step
 from clusterwright.outputs.kinds import outputs_of
+from clusterwright.outputs.onprem.provisioning.switches import PRIORITY
 from clusterwright.plan.record import Option, Plan
 from clusterwright.units import counted, percent
 
@@ -55,7 +58,7 @@ def acceptance(
         "Racks and cables, before power": _racks(design, standing, cables),
         "Power and cooling": _power(design, standing, system),
         "Management network": _management(design, standing),
-        "Compute fabric": _fabric(design),
+        "Compute fabric": _fabric(design, system, tools),
         "Nodes": _nodes(option, system, design, plan.software_of(option.target), tools),
         "Collectives": _collectives(design, system, tools),
         "Storage": _storage(option, design),
@@ -125,12 +128,65 @@ def _management(design: OnPremDesign, standing: Sequence[Rack]) -> list[Step]:
     ]
 
 
-def _fabric(design: OnPremDesign) -> list[Step]:
+#: Share of a port's rate that a write of RDMA over Ethernet has to reach: headers take 3 % of packets of 4,096 bytes,
+#: the rest is for what is between two links. An assumption.
+_WRITE_SHARE = 0.9
+#: Between which nodes the bandwidth of a rail is measured, by how many leaves there are and how many sets of them.
+_PAIRS = {
+    "one leaf": "two nodes, which are all on one leaf",
+    "one set": "two nodes on the rail's leaf, then from the rail to the next one, over the spines",
+    "sets": "two nodes of one leaf, then of two leaves",
+}
+#: Collectives whose ports speak no verbs to programs of others.
+_WITHOUT_VERBS = frozenset({"HCCL"})
+
+
+def _pairs(fabric: Fabric, planes: int) -> str:
+    if fabric.leaf * planes == 1:
+        return _PAIRS["one leaf"]
+    return _PAIRS["one set" if ceil(fabric.nodes / fabric.nodes_per_leaf) == 1 or fabric.levels == 1 else "sets"]
+
+
+def _lossless(design: OnPremDesign, system: System, *, trunks: int, verbs: bool) -> list[Step]:
+    """Return the steps of an Ethernet fabric that must not drop RDMA's packets."""
+    inventory = design.inventory
+    steps = [
+        Step(
+            do="before any load, note `nv show interface PORT qos roce counters` of every switch port and "
+            "`ethtool -S PORT` of every compute port",
+            expect=f"no discards; `prio{PRIORITY}_pause` stands still",
+        )
+    ]
+    if trunks:
+        cabled = Step(do="`lldpctl` on every switch against `cables.csv`", expect=f"{trunks:,} links between switches")
+        steps.insert(0, cabled)
+    if verbs:
+        rate = inventory.adapter_bytes_per_s(system) * 8 / 1e9
+        steps += [
+            Step(
+                do=f"for every rail, `ib_write_bw --report_gbits` between {_pairs(inventory.fabric, inventory.planes)}",
+                expect=f"at least {rate * _WRITE_SHARE:,.0f} of {rate:,.0f} Gb/s for every pair",
+            ),
+            Step(
+                do="`ib_write_bw` from several nodes to one port at a time",
+                expect=f"at least {rate * _WRITE_SHARE:,.0f} Gb/s together; marks of congestion (`np_cnp_sent`) grow",
+            ),
+        ]
+    steps.append(
+        Step(
+            do="an hour of phase 6 over all nodes, then the counters again",
+            expect=f"no discards; `prio{PRIORITY}_pause` grew under load alone, in no port all the time",
+        )
+    )
+    return steps
+
+
+def _fabric(design: OnPremDesign, system: System, tools: AcceleratorSoftware) -> list[Step]:
     fabric, planes = design.inventory.fabric, design.inventory.planes
     ports = planes * (fabric.nodes * fabric.ports_per_node + fabric.management_ports)
     trunks = planes * (fabric.leaf_spine_cables + fabric.spine_core_cables)
     if design.inventory.compute_network != INFINIBAND_NETWORK:
-        return [Step(do="`lldpctl` on every switch against `fabric.csv`", expect=f"{trunks:,} links between switches")]
+        return _lossless(design, system, trunks=trunks, verbs=tools.library not in _WITHOUT_VERBS)
     switches = design.inventory.compute_switches
     return [
         Step(
@@ -147,7 +203,7 @@ def _fabric(design: OnPremDesign) -> list[Step]:
             expect="no symbol errors, no link recoveries or link downs",
         ),
         Step(
-            do="for every rail, `ib_write_bw` between two nodes of one leaf, then of two leaves",
+            do=f"for every rail, `ib_write_bw` between {_pairs(fabric, planes)}",
             expect="the same bandwidth; one hop on the same leaf (`ibtracert`)",
         ),
     ]
@@ -167,6 +223,7 @@ def _nodes(
             expect=f"{system.gpus // hosts} GPUs, {driver} on all nodes",
         ),
         *_versions(option, software),
+        *_nvlink_racks(design, software),
         Step(do=f"`{tools.memory}`", expect="no uncorrectable error, no row waiting to be remapped"),
         Step(do=f"`{tools.diagnosis}` on every node", expect="every test passes"),
         Step(
@@ -188,13 +245,30 @@ def _versions(option: Option, software: Software | None) -> list[Step]:
     """Return the comparison of every node with the versions of the plan, where a script does it."""
     if software is None or option.deployment.scheduler == "kubernetes":
         return []
-    fabric = software.version("fabricmanager")
+    linked = {"Fabric Manager": software.version("fabricmanager"), "IMEX": software.version("imex")}
     return [
         Step(
             do="`node/software_check.sh` on every node",
             expect="status 0: what is pinned is there, nothing below what the set requires"
-            + (f", Fabric Manager {fabric}" if fabric else ""),
+            + "".join(f", {name} {version}" for name, version in linked.items() if version),
         )
+    ]
+
+
+def _nvlink_racks(design: OnPremDesign, software: Software | None) -> list[Step]:
+    """Return what is seen of NVLink domains of several hosts, whose switches are trays with NVOS."""
+    if software is None or software.version("imex") is None:
+        return []
+    return [
+        Step(
+            do="`nv show cluster apps` on the NVLink switch trays of every rack",
+            expect=f"`nmx-controller`, which has the Fabric Manager, is ok and CONTROL_PLANE_STATE_CONFIGURED on one "
+            f"tray of each of {counted(design.inventory.nodes, 'rack')}",
+        ),
+        Step(
+            do="`nvidia-smi -q` on every node, section Fabric of each GPU",
+            expect="State Completed, Status Success, one cluster UUID in a rack",
+        ),
     ]
 
 

@@ -29,6 +29,7 @@ from clusterwright.outputs.kubernetes.control_plane import control_plane_files, 
 from clusterwright.outputs.kubernetes.jobs import documents_text
 from clusterwright.outputs.kubernetes.queues import SHARED
 from clusterwright.outputs.onprem.provisioning.machines import CONTROL, machines_of, network_named, networks_of
+from clusterwright.outputs.onprem.provisioning.pod_addresses import around, pod_ports
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 
@@ -69,9 +70,10 @@ def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[s
     if cluster.hands_out_rails:
         files["values/network-operator.yaml"] = documents_text([kubernetes_network.network_operator_values(cluster)])
         files["network/nic-cluster-policy.yaml"] = documents_text([kubernetes_network.nic_cluster_policy(cluster)])
-        files["network/rails.yaml"] = documents_text(
-            kubernetes_network.rail_network(cluster, site=IPv4Network(option.design.facility.rules.network.range))
-        )
+        if not cluster.routed:
+            files["network/rails.yaml"] = documents_text(
+                kubernetes_network.rail_network(cluster, site=IPv4Network(option.design.facility.rules.network.range))
+            )
     job = outputs_of(plan).cluster_job(plan, option, cluster)
     if job is not None:
         files |= {f"jobs/{name}": content for name, content in job.files.items()}
@@ -130,6 +132,33 @@ def control_plane(plan: Plan, option: Option, catalogue: Catalogue, tables: Mapp
     return {name: replace(text(content), executable=name.endswith(".sh")) for name, content in files.items()}
 
 
+def rails(plan: Plan, option: Option, catalogue: Catalogue, tables: Mapping[str, str]) -> dict[str, File]:
+    """Return the networks of an Ethernet fabric's rails by name within the folder of Kubernetes; nothing on InfiniBand.
+
+    Args:
+        plan: for names.
+        option: on premises.
+        catalogue: for the system.
+        tables: text of `ip-plan.csv`.
+
+    Raises:
+        InputError: a leaf's network has no room for addresses of pods.
+    """
+    cluster = _cluster(plan, option, catalogue)
+    if not (cluster.hands_out_rails and cluster.routed):
+        return {}
+    pools = {}
+    ports = pod_ports(tables["ip-plan.csv"])
+    for rail, resource in enumerate(cluster.rail_resources, start=1):
+        own = [port for port in ports if port.rail == rail]
+        addresses = [
+            kubernetes_network.RailAddress(node=port.host, gateway=str(port.gateway), pair=str(port.pair))
+            for port in own
+        ]
+        pools[resource] = (str(around([port.pair for port in own])), addresses)
+    return {"network/rails.yaml": text(documents_text(kubernetes_network.routed_rails(pools)))}
+
+
 def _kustomization(names: Sequence[str]) -> dict[str, Any]:
     return {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -152,6 +181,11 @@ def _labels(cluster: KubernetesCluster) -> str:
         shared_labels=kubernetes_sharing.shared_labels(cluster.software.sharing if cluster.software else ""),
         mig_label=f"{kubernetes_slices.LABEL}: {kubernetes_slices.DIVIDED}",
     )
+
+
+def _span(names: Sequence[str]) -> str:
+    """Return names as a page has them within one pair of backticks: the first and the last."""
+    return "` to `".join(dict.fromkeys((names[0], names[-1]))) if names else ""
 
 
 def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
@@ -185,15 +219,38 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
             f"how pods reach the compute ports of {cluster.system.name}: nothing here hands them out, so the "
             "collective library falls back to the pod network."
         )
+    elif cluster.routed:
+        first, last = next(iter(cluster.rail_resources)), [*cluster.rail_resources][-1]
+        each = f"1 of each of the {cluster.rails} on every node"
+        way = "`ip route get ADDRESS from OWN` in a pod, to every rail of another node's pod"
+        checks[2:2] = [
+            {"do": f"allocatable `{first}` to `{last}` of a node", "expect": each},
+            {"do": way, "expect": "by the port that has OWN, through its leaf"},
+        ]
+        names = f"`{kubernetes_network.port_name(first)}` to `{kubernetes_network.port_name(last)}`"
+        to_set.append(
+            f"names {names} of the compute ports, on every node, in the order of `../ip-plan.csv`: for each port "
+            "`/etc/systemd/network/10-rail1.link` with `[Match] Path=pci-ADDRESS` and `[Link] Name=rail1`. "
+            "`network/nic-cluster-policy.yaml` offers ports of these names alone, so that no pod gets a storage or "
+            "in-band port."
+        )
+        to_set.append(
+            "`network/rails.yaml`: RoCE routes by these addresses. A node that is added needs its pair there and the "
+            "first one of it on its leaf (`../provisioning/switches`): write the folder again."
+        )
     else:
         expect = f"{cluster.rails} on every node"
         checks.insert(2, {"do": f"allocatable `{RAIL_RESOURCE}` of a node", "expect": expect})
+        instead = "in the place of `linkTypes`" if cluster.infiniband else "beside `isRdma`"
         to_set.append(
             f"`network/nic-cluster-policy.yaml`: if a node offers more than {cluster.rails} `{RAIL_RESOURCE}`, its "
-            "storage ports are among them; name the compute ports by `pfNames` in the place of `linkTypes`."
+            f"storage ports are among them; name the compute ports by `pfNames` {instead}."
         )
         to_set.append(
             "`network/rails.yaml`: the addresses, if another site within reach has them. Verbs do not use them."
+            if cluster.infiniband
+            else "`network/rails.yaml`: RoCE routes by its addresses, and one pool has no way through the leaves of "
+            "several planes: give each port of a plane a pool inside the network of its leaf (`../ip-networks.csv`)."
         )
     return render(
         "kubernetes",
@@ -208,7 +265,7 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
         plugin=bool(cluster.shared_nodes and kubernetes_sharing.sharing_config(cluster)),
         network=cluster.hands_out_rails,
         rails=cluster.rails,
-        rail_resource=RAIL_RESOURCE,
+        rail_resource=_span([*cluster.rail_resources]),
         job=job,
         to_set=to_set,
         checks=checks,

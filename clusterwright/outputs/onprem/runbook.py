@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.software.accelerators import accelerator_software
-from clusterwright.facility.cabling.addresses import capacity
 from clusterwright.facility.cabling.cables import Cable
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.fabric.counts import FULL_UNITS
@@ -60,13 +59,14 @@ def runbook(
         ethernet=inventory.compute_network == ETHERNET,
         rack_scale=inventory.hosts_per_node > 1,
         spares=design.rules.spares,
-        room=capacity(inventory) - hosts,
+        room=max(0, fabric.nodes_that_fit - hosts),
         units=fabric.units,
         unit=fabric.nodes_per_unit,
         hosts_of_leaf=_hosts_of_leaf(cables),
         full=fabric.purchase == FULL_UNITS,
         slurm_version=None if software is None else software.version("slurm"),
         driver=None if software is None else software.version("driver"),
+        imex=None if software is None else software.version("imex"),
         fabric_manager=None if software is None else software.version("fabricmanager"),
         lustre=inventory.storage.lustre is not None,
         tenants=plan.cluster.tenants,

@@ -15,7 +15,7 @@ from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.record import Option, Plan
 
 #: Components without which a node takes no job; others are compared where they are installed.
-_NEEDED = frozenset({"driver", "kernel_modules", "fabricmanager"})
+_NEEDED = frozenset({"driver", "kernel_modules", "fabricmanager", "imex"})
 _COLUMNS = ("component", "version", "from", "least", "needed")
 _ORIGINS = {"given": "the system", "pinned": "pinned", "image": "the image", "newest": "newest that fits"}
 
@@ -68,9 +68,9 @@ def software_page(plan: Plan, option: Option, software: Software, *, nodes: int,
     if checked:
         lines += [
             "`node/software_check.sh` compares a machine with `node/versions.csv` and says what differs: status 3",
-            "where a pinned version is another one, where a version is below the least, or where Fabric Manager is not",
-            "that of the driver; `--drain` also drains the node with the reason. Run it on every node before the",
-            "acceptance test, after every update, and between jobs. With both files in `/opt/gpu-cluster`:",
+            "where a pinned version is another one, where a version is below the least, or where Fabric Manager or",
+            "IMEX is not that of the driver; `--drain` also drains the node with the reason. Run it on every node",
+            "before the acceptance test, after every update, and between jobs. With both files in `/opt/gpu-cluster`:",
             "",
             "```sh",
             f"srun --nodes={nodes} --ntasks-per-node=1 bash /opt/gpu-cluster/software_check.sh",
@@ -81,11 +81,50 @@ def software_page(plan: Plan, option: Option, software: Software, *, nodes: int,
             "The operators bring what runs in the cluster, in the versions of `kubernetes/README.md` and",
             "`kubernetes/values/`; the operating system of the nodes brings the rest.",
         ]
+    lines += _remarks(software, day=plan.as_of)
     partition = plan.cluster.partition
     if software.divided_of(nodes) < nodes:
         partition = slice_partition(partition)
     lines += slice_lines(software, option, nodes=nodes, partition=partition)
     return "\n".join([*lines, *shared_lines(software, option, nodes=nodes, partition=plan.cluster.partition)]) + "\n"
+
+
+def _remarks(software: Software, *, day: str) -> list[str]:
+    """Return what is to be known of single releases: where they come from, and whose support has ended.
+
+    Args:
+        software: of the nodes.
+        day: of the plan.
+    """
+    lines = []
+    if software.version("nvlink_hosts") == "several":
+        lines += [
+            "",
+            "Nodes are compute trays: IMEX runs on them, and Fabric Manager on an NVLink switch tray of each rack, as",
+            "the NMX-Controller of its NVOS.",
+        ]
+    if software.version("slurm_from") == "source":
+        lines += [
+            "",
+            f"No package of the system has Slurm {software.version('slurm')}: build SchedMD's own packages from its",
+            "source (`slurm.schedmd.com/quickstart_admin.html`) and give every machine the same, before Pyxis.",
+        ]
+    for part in releases(software):
+        if part.ended and part.ended < day[: len(part.ended)]:
+            lines += ["", f"{part.name} {part.version}: support ended {part.ended}.", *_newer(part)]
+    return lines
+
+
+def _newer(part: Chosen) -> list[str]:
+    """Return what is known beyond a release whose support has ended."""
+    versions = tables().versions(part.component)
+    newer = versions[: versions.index(part.version or "")]
+    if not newer:
+        return ["No newer release is known here."]
+    return [
+        f"Known, and not tried with the files beside this page: {', '.join(newer)}; `software.pin.{part.component}`",
+        "takes one of them into all files. Read its release notes before users come.",
+    ]
 
 
 #: Ways to share a GPU: how a job asks for a part with Slurm, with Kubernetes, and what keeps jobs apart.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RACK_LABEL, RAIL_RESOURCE, KubernetesCluster
+from clusterwright.outputs.kubernetes.cluster import NAMESPACE, RACK_LABEL, KubernetesCluster
 from clusterwright.outputs.kubernetes.network import rail_annotation
 from clusterwright.outputs.kubernetes.queues import SHARED, tolerated
 from clusterwright.outputs.launch.adapters import hosts_per_node
@@ -89,7 +89,7 @@ def of_cluster(cluster: KubernetesCluster) -> PodPlace:
         gpus=cluster.gpus_per_node,
         cpus=cluster.cpus,
         memory_gib=cluster.memory_gib,
-        fabric={RAIL_RESOURCE: str(cluster.rails)} if cluster.hands_out_rails else {},
+        fabric={name: str(count) for name, count in cluster.rail_resources.items()},
         annotations=rail_annotation(cluster),
         claim="shared" if cluster.posix else "",
         mount=SHARED,

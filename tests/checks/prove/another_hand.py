@@ -564,17 +564,17 @@ FAULTS: tuple[Planted, ...] = (
     ),
     Planted(
         "partitions and topology",
-        "a node of two switches",
+        "a node of two blocks",
         GB,
-        "SLM013",
-        text("topology.conf", "SwitchName=nvl002 Nodes=node[019-036]", "SwitchName=nvl002 Nodes=node[018-036]"),
+        "SLM017",
+        text("topology.conf", "BlockName=nvl2 Nodes=node[019-036]", "BlockName=nvl2 Nodes=node[018-036]"),
     ),
     Planted(
         "partitions and topology",
-        "a domain not under the spine",
+        "blocks smaller than a domain",
         GB,
-        "SLM013",
-        text("topology.conf", "nvl001,nvl002", "nvl001"),
+        "SLM017",
+        text("topology.conf", "BlockSizes=18", "BlockSizes=9"),
     ),
     Planted(
         "partitions and topology",

@@ -225,7 +225,7 @@ FAULTS: tuple[Fault, ...] = (
     fault("prefix in another VLAN", MI, cell("netbox/8-prefixes.csv", "10.64.5.0/24", "vlan", "105")),
     fault("prefix in another VLAN", TU, cell("netbox/8-vlans.csv", "planned,101", "vid", "110")),
     fault("mask of an address", SL, cell(NB_ADDRESSES, "172.20.3.16/26", "address", "172.20.3.16/24")),
-    fault("mask of an address", TU, cell(NB_ADDRESSES, "10.64.1.208/27", "address", "10.64.1.208/32")),
+    fault("mask of an address", TU, cell(NB_ADDRESSES, "10.64.1.208/26", "address", "10.64.1.208/32")),
     fault("mask of an address", MI, cell(ADDRESSES, "mi001,bond0", "prefix_length", "24")),
     # Two machines answer for it, in turn.
     fault("address given twice", SL, cell(ADDRESSES, "hx002,bond0", "address", "172.20.1.16")),
@@ -416,7 +416,7 @@ FAULTS: tuple[Fault, ...] = (
     fault("kernel argument", TU, text(WAREWULF, "- transparent_hugepage=madvise", "- transparent_hugepages=madvise")),
     # Time: a login machine serves none, and servers answer the wrong network.
     fault("time that nobody serves", SL, text(f"{USER_DATA}compute.yaml", "- 172.20.1.50", "- 172.20.1.49")),
-    fault("time that nobody serves", TU, text(f"{USER_DATA}login.yaml", "- 10.64.0.153", "- 10.64.0.135")),
+    fault("time that nobody serves", TU, text(f"{USER_DATA}login.yaml", "- 10.64.0.162", "- 10.64.0.135")),
     fault("time that nobody serves", MI, text(CHRONY, "allow 10.64.2.0/25", "allow 10.64.0.0/25")),
     fault("time that nobody serves", AS, text(CHRONY, "allow 10.112.1.0/25", "allow 10.112.1.0/28")),
     fault("weakened login", SL, text(f"{USER_DATA}login.yaml", "ssh_pwauth: false", "ssh_pwauth: true")),

@@ -342,7 +342,7 @@ FAULTS: tuple[Fault, ...] = (
     # A node below no switch, below two, or switches that no path joins.
     fault("topology.conf", U, text("topology.conf", "b200n[001-032]", "b200n[001-031]")),
     fault("topology.conf", U, text("topology.conf", "b200n[033-040]", "b200n[032-040]")),
-    fault("topology.conf", R, text("topology.conf", "Switches=nvl001,nvl002,nvl003", "Switches=nvl001,nvl002")),
+    fault("topology.conf", R, text("topology.conf", "BlockSizes=18,36", "BlockSizes=16,32")),
     fault("topology.conf", R, text("topology.conf", "tray[019-036]", "tray[018-035]")),
     # Two controllers need one state folder, and daemons run where the folder says.
     fault("servers of Slurm", U, text("slurm.conf", "SlurmctldHost=mgmt-002", "SlurmctldHost=mgmt-003")),
@@ -423,7 +423,7 @@ FAULTS: tuple[Fault, ...] = (
     fault("folder of the job", E, text("kubernetes/storage.yaml", "path: /shared/workload", "path: /share/workload")),
     # GPUs or rails other than the node has or the processes need.
     fault("GPUs of a pod", E, text("kubernetes/jobs/train.yaml", "nvidia.com/gpu: '8'", "nvidia.com/gpu: '4'")),
-    fault("GPUs of a pod", E, text("kubernetes/jobs/train.yaml", "nvidia.com/rail: '8'", "nvidia.com/rails: '8'")),
+    fault("GPUs of a pod", E, text("kubernetes/jobs/train.yaml", "nvidia.com/rail-8: '1'", "nvidia.com/rails-8: '1'")),
     fault("GPUs of a pod", A, text(SERVING + "replicas.yaml", "nvidia.com/gpu: 8", "nvidia.com/gpu: 4")),
     fault("GPUs of a pod", A, text("kubernetes/jobs/all_reduce.yaml", "--nproc-per-node=8", "--nproc-per-node=4")),
     # Nodes are tainted and labelled: without these pods stay Pending.

@@ -329,7 +329,7 @@ FAULTS = (
         text(INIT, "- 10.64.0.143", "- 10.64.0.134"),
         text("kubernetes/control-plane/kubeadm-join-node.yaml", "6443", "8443"),
         text(INIT, "cgroupDriver: systemd", "cgroupDriver: cgroupfs"),
-        text(INIT, "advertiseAddress: 10.64.0.156", "advertiseAddress: 10.64.0.158"),
+        text(INIT, "advertiseAddress: 10.64.0.160", "advertiseAddress: 10.64.0.162"),
     ),
     *_of(
         "shared address",

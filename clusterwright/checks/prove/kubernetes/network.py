@@ -2,15 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterator
-from ipaddress import IPv4Network
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Network
 
 from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, value_at, wrong
 from clusterwright.checks.prove.papers import CellError
+from clusterwright.checks.prove.site.switches import NVUE, written_text
 from clusterwright.errors import Finding
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 
 _NETWORKS = "k8s.v1.cni.cncf.io/networks"
+#: Selectors that tell single ports of a node apart.
+_BY_NAME = frozenset({"pfNames", "pciAddresses", "rootDevices"})
+_RAIL = re.compile(r"nvidia\.com/rail(-\d+)?")
+_RESOURCE = "k8s.v1.cni.cncf.io/resourceName"
 _VERSION = re.compile(r"--version (\S+)")
 #: Charts whose release is a component of the plan's software.
 _CHARTS = ("gpu-operator", "network-operator", "kueue")
@@ -34,14 +39,15 @@ def ports(cluster: Cluster) -> Iterator[Finding]:
             selectors = entry.get("selectors", {})
             link, expected = selectors.get("linkTypes"), ["infiniband"] if infiniband else None
             # A user may name the ports themselves, which the README asks for where storage ports are among them.
-            if link != expected and "pfNames" not in selectors:
+            if link != expected and not _BY_NAME & set(selectors):
                 rule = f"the compute fabric is {cluster.papers.documents.design.inventory.compute_network}"
                 yield wrong("K8S007", policy.place, "linkTypes", link, expected, rule)
             if selectors.get("isRdma") is not True:
                 yield wrong("K8S007", policy.place, "isRdma", selectors.get("isRdma"), True, "NCCL uses verbs")
     yield from _nodes(cluster)
-    networks = {one.name: one for one in cluster.of("HostDeviceNetwork")}
-    for network in networks.values():
+    yield from _routed(cluster)
+    networks = {one.name: one for one in cluster.of("HostDeviceNetwork", "NetworkAttachmentDefinition")}
+    for network in cluster.of("HostDeviceNetwork"):
         name = network.at("spec.resourceName")
         if name not in resources:
             yield wrong(
@@ -52,6 +58,70 @@ def ports(cluster: Cluster) -> Iterator[Finding]:
         if pool not in pools:
             yield wrong("K8S007", network.place, "poolName", pool, ", ".join(sorted(pools)), "its addresses are there")
     yield from _pods(cluster, set(networks))
+
+
+def _routed(cluster: Cluster) -> Iterator[Finding]:
+    """Rails of an Ethernet fabric: each port by itself, and addresses that its own leaf routes and nobody else has."""
+    inventory = cluster.papers.documents.design.inventory
+    if inventory.compute_network == INFINIBAND_NETWORK or inventory.planes > 1 or not cluster.of("NicClusterPolicy"):
+        return
+    for policy in cluster.of("NicClusterPolicy"):
+        for entry in _json(policy, "spec.sriovDevicePlugin.config").get("resourceList", []):  # type: ignore[attr-defined]
+            if not _BY_NAME & set(entry.get("selectors", {})):
+                rule = "storage and in-band ports are Ethernet too, and each rail has a network of its own"
+                name = entry.get("resourceName")
+                yield wrong("K8S007", policy.place, f"what tells {name} apart", None, "pfNames of one port", rule)
+    pools = {one.name: one for one in cluster.of("CIDRPool")}
+    for network in cluster.of("NetworkAttachmentDefinition"):
+        plugins = list(_json(network, "spec.config").get("plugins") or [])  # type: ignore[call-overload]
+        pool = ((plugins[0] if plugins else {}).get("ipam") or {}).get("poolName")
+        if pool not in pools:
+            yield wrong("K8S007", network.place, "poolName", pool, ", ".join(sorted(pools)), "its addresses are there")
+        elif (network.at("metadata.annotations") or {}).get(_RESOURCE) != f"nvidia.com/{pool}":
+            said = (network.at("metadata.annotations") or {}).get(_RESOURCE)
+            yield wrong("K8S007", network.place, "resourceName", said, f"nvidia.com/{pool}", "the pool is of that rail")
+        if not any(plugin.get("type") == "sbr" for plugin in plugins):
+            rule = "else packets of every rail leave by the first one"
+            yield wrong("K8S007", network.place, "plugins", "no sbr", "sbr behind host-device", rule)
+    yield from _pairs(cluster, list(pools.values()))
+
+
+def _pairs(cluster: Cluster, pools: list[Object]) -> Iterator[Finding]:
+    """Each host has a pair of addresses on every rail."""
+    rails: dict[str, list[Mapping[str, str]]] = {}
+    taken: dict[IPv4Address, str] = {}
+    for row in cluster.papers.rows("ip-plan.csv"):
+        taken[IPv4Address(row["address"])] = row["device"]
+        if row["network"].startswith("compute "):
+            rails.setdefault(row["device"], []).append(row.cells)
+    for number, pool in enumerate(pools):
+        listed = {str(one.get("nodeName")): one for one in pool.at("spec.staticAllocations") or []}
+        for host in sorted(rails.keys() - listed.keys()):
+            yield wrong("K8S007", pool.place, f"the prefix of {host}", None, "one", "it would get another leaf's")
+        for host, one in listed.items():
+            if number < len(rails.get(host, [])):
+                yield from _pair(cluster, pool, one, rails[host][number], taken)
+
+
+def _pair(
+    cluster: Cluster, pool: Object, one: Mapping[str, object], port: Mapping[str, str], taken: dict[IPv4Address, str]
+) -> Iterator[Finding]:
+    """A pair is in the network of the port's leaf, nobody else has it, and the leaf has its gateway."""
+    what, pair = f"the prefix of {port['device']}", IPv4Network(str(one.get("prefix")))
+    leaf = IPv4Network(f"{port['address']}/{port['prefix_length']}", strict=False)
+    if not pair.subnet_of(leaf):
+        rule = f"{port['interface']} of {port['device']} is in the network {port['network']}"
+        yield wrong("K8S007", pool.place, what, pair, f"a part of {leaf}", rule)
+    for address in pair:
+        if address in taken:
+            yield wrong("K8S007", pool.place, what, pair, "one that is free", f"{taken[address]} has {address}")
+        taken[address] = f"the pod of {port['device']}"
+    file = f"{NVUE}/{port['network'].removeprefix('compute ')}.txt"
+    commands = written_text(cluster.papers, file)
+    line = f"nv set interface vlan{port['vlan']} ip address {one.get('gateway')}/{pair.prefixlen}"
+    if commands and line not in commands.splitlines():
+        said, rule = str(one.get("gateway")), f"{file} does not set it"
+        yield wrong("K8S007", pool.place, f"the gateway of {port['device']}", said, "an address of its leaf", rule)
 
 
 def _nodes(cluster: Cluster) -> Iterator[Finding]:
@@ -75,7 +145,7 @@ def _pods(cluster: Cluster, networks: set[str]) -> Iterator[Finding]:
     for job in cluster.of("Job", "Deployment"):
         said = (job.at("spec.template.metadata.annotations") or {}).get(_NETWORKS)
         limits = job.at("spec.template.spec.containers.0.resources.limits") or {}
-        asked = int(limits.get("nvidia.com/rail", 0))
+        asked = sum(int(count) for name, count in limits.items() if _RAIL.fullmatch(str(name)))
         named = [] if said is None else [name.strip() for name in str(said).split(",")]
         if len(named) != asked:
             rule = "a pod names the network once for every port that it takes"

@@ -141,6 +141,7 @@ class Cluster:
         system, each = self.papers.catalogue.systems[inventory.system], inventory.hosts_per_node
         threads = (system.cpu_sockets or 0) * (system.cpu_cores_per_socket or 0) * (system.cpu_threads_per_core or 1)
         found_here: dict[str, float] = {"nvidia.com/rail": self.rails}
+        found_here |= {f"nvidia.com/rail-{rail}": 1.0 for rail in range(1, self.rails + 1)}
         found_here |= dict.fromkeys(("nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi"), float(self.gpus))
         if threads:
             found_here["cpu"] = threads / each

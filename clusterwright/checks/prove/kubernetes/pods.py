@@ -210,7 +210,7 @@ def started(cluster: Cluster) -> Iterator[Finding]:
             if one not in allowed:
                 rule = f"{_ADMISSION} refuses the pod"
                 yield wrong("K8S009", job.place, "capabilities.add", one, ", ".join(sorted(allowed)), rule)
-        if "nvidia.com/rail" in asked and "IPC_LOCK" not in added:
+        if any(str(name).startswith("nvidia.com/rail") for name in asked) and "IPC_LOCK" not in added:
             yield wrong("K8S009", job.place, "capabilities.add", added, "IPC_LOCK", "RDMA pins memory")
         mounts = {entry.get("mountPath") for entry in container.get("volumeMounts") or []}
         if _SHARED_MEMORY not in mounts:

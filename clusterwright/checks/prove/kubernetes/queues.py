@@ -149,7 +149,7 @@ def _namespaces(cluster: Cluster) -> Iterator[Finding]:
         if one.kind in _OF_THE_CLUSTER or not one.namespace:
             continue
         # The charts make namespaces of their own, which their README has.
-        if one.namespace not in made and one.kind != "IPPool":
+        if one.namespace not in made and one.kind not in {"IPPool", "CIDRPool"}:
             expected = ", ".join(sorted(made))
             yield wrong("K8S005", one.place, "namespace", one.namespace, expected, "namespace.yaml makes it")
     for network in cluster.of("HostDeviceNetwork"):

@@ -1,6 +1,7 @@
 """The acceptance test: what every step expects, as tables, plan and catalogue give it."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -66,12 +67,44 @@ def _management(hall: Hall) -> Iterator[Step]:
     yield "`ipmitool -H … chassis status` for every node; change its password", f"{hosts:,} answer, {words}"
 
 
+def _pairs(hall: Hall) -> str:
+    """Return between which nodes a rail is measured, by the leaves that the cables of every host end on."""
+    leaves: defaultdict[str, set[str]] = defaultdict(set)
+    for row, _ in hall.links:
+        if (row["network"], row["tier"]) == ("compute", "node-leaf"):
+            leaves[row["from_device"]].add(row["to_device"])
+    sets = {frozenset(one) for one in leaves.values()}
+    if len(sets) > 1:
+        return "two nodes of one leaf, then of two leaves"
+    if hall.switches("compute", "leaf") == 1:
+        return "two nodes, which are all on one leaf"
+    return "two nodes on the rail's leaf, then from the rail to the next one, over the spines"
+
+
+def _lossless(hall: Hall, trunks: int) -> Iterator[Step]:
+    """Yield the steps of an Ethernet fabric: its links, counters before and after a load, and the rate of its ports."""
+    if trunks:
+        yield "`lldpctl` on every switch against `cables.csv`", f"{trunks:,} links between switches"
+    counters = "`nv show interface PORT qos roce counters` of every switch port and `ethtool -S PORT`"
+    yield f"before any load, note {counters} of every compute port", "no discards; `prio3_pause` stands still"
+    accelerator = hall.papers.catalogue.accelerators[hall.system.accelerator]
+    if accelerator_software(accelerator.vendor, accelerator.generation).library != "HCCL":
+        rate = hall.inventory.adapter_bytes_per_s(hall.system) * 8 / 1e9
+        least = f"{rate * 0.9:,.0f}"
+        do = f"for every rail, `ib_write_bw --report_gbits` between {_pairs(hall)}"
+        yield do, f"at least {least} of {rate:,.0f} Gb/s for every pair"
+        marks = "marks of congestion (`np_cnp_sent`) grow"
+        yield "`ib_write_bw` from several nodes to one port at a time", f"at least {least} Gb/s together; {marks}"
+    after = "no discards; `prio3_pause` grew under load alone, in no port all the time"
+    yield "an hour of phase 6 over all nodes, then the counters again", after
+
+
 def _fabric(hall: Hall) -> Iterator[Step]:
     """Yield switches, ports and links of the compute fabric, counted in the cable list."""
     rows = [row for row, _ in hall.links if row["network"] == "compute"]
     ports = sum(row["tier"] in {"node-leaf", "manager-leaf"} for row in rows)
     if hall.inventory.compute_network != INFINIBAND_NETWORK:
-        yield "`lldpctl` on every switch against `fabric.csv`", f"{len(rows) - ports:,} links between switches"
+        yield from _lossless(hall, len(rows) - ports)
         return
     switches = sum(hall.switches("compute", level) for level in ("leaf", "spine", "core"))
     planes = " in all planes" if hall.inventory.planes > 1 else ""
@@ -85,7 +118,7 @@ def _fabric(hall: Hall) -> Iterator[Step]:
     errors = "no symbol errors, no link recoveries or link downs"
     yield "`ibqueryerrors -K`, an hour of phase 6 over all nodes, `ibqueryerrors`", errors
     alike = "the same bandwidth; one hop on the same leaf (`ibtracert`)"
-    yield "for every rail, `ib_write_bw` between two nodes of one leaf, then of two leaves", alike
+    yield f"for every rail, `ib_write_bw` between {_pairs(hall)}", alike
 
 
 def _nodes(hall: Hall) -> Iterator[Step]:
@@ -99,10 +132,15 @@ def _nodes(hall: Hall) -> Iterator[Step]:
     version = "one driver version" if driver is None else f"driver {driver}"
     yield f"`{tools.listing}` on every node", f"{gpus} GPUs, {version} on all nodes"
     fabric = None if software is None else software.version("fabricmanager")
+    imex = None if software is None else software.version("imex")
     if software is not None and option.deployment.scheduler != "kubernetes":
         words = "status 0: what is pinned is there, nothing below what the set requires"
-        of_fabric = f", Fabric Manager {fabric}" if fabric else ""
-        yield "`node/software_check.sh` on every node", words + of_fabric
+        linked = (f", Fabric Manager {fabric}" if fabric else "") + (f", IMEX {imex}" if imex else "")
+        yield "`node/software_check.sh` on every node", words + linked
+    if imex:
+        of_racks = f"CONTROL_PLANE_STATE_CONFIGURED on one tray of each of {counted(inventory.nodes, 'rack')}"
+        controller = f"`nmx-controller`, which has the Fabric Manager, is ok and {of_racks}"
+        yield "`nv show cluster apps` on the NVLink switch trays of every rack", controller
     infiniband = inventory.compute_network == INFINIBAND_NETWORK
     ports = (hall.system.fabric_ports or 0) // inventory.hosts_per_node or "all"
     state = "Active" if infiniband else "ACTIVE"

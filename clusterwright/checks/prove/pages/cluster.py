@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from clusterwright.checks.prove.jobs.blocks import counted_gpus
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
+from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.plan.tenants import gpus_of
 from clusterwright.units import percent
 
@@ -26,6 +27,19 @@ def _ports(hall: Hall) -> str | None:
     return str((hall.system.fabric_ports or 0) // hall.inventory.hosts_per_node)
 
 
+def _routed(hall: Hall) -> bool:
+    """Tell whether each rail has a network of its own, and its ports a resource of their own."""
+    return hall.inventory.compute_network != INFINIBAND_NETWORK and hall.inventory.planes == 1
+
+
+def _shared_ports(hall: Hall) -> str | None:
+    return None if _routed(hall) else _ports(hall)
+
+
+def _own_ports(hall: Hall) -> str | None:
+    return _ports(hall) if _routed(hall) else None
+
+
 def _rows(hall: Hall) -> Sequence[Sequence[str | None]]:
     hosts = len(_hosts(hall))
     rows: list[Sequence[str | None]] = [("`kubectl get nodes -l node-kind=gpu`", f"{hosts:,} nodes, all Ready")]
@@ -37,7 +51,11 @@ def _rows(hall: Hall) -> Sequence[Sequence[str | None]]:
         whole = gpus * (hosts - (0 if software is None else software.shared_of(hosts)))
         rows.append((f"allocatable `{resource[1]}` of every node", f"{gpus}; {whole:,} in all"))
     if _ports(hall) is not None:
-        rows.append(("allocatable `nvidia.com/rail` of a node", f"{_ports(hall)} on every node"))
+        if _routed(hall):
+            own = f"allocatable `nvidia.com/rail-1` to `nvidia.com/rail-{_ports(hall)}` of a node"
+            rows.append((own, f"1 of each of the {_ports(hall)} on every node"))
+        else:
+            rows.append(("allocatable `nvidia.com/rail` of a node", f"{_ports(hall)} on every node"))
     return rows
 
 
@@ -88,13 +106,19 @@ SAID: tuple[Sentence | Table, ...] = (
     Sentence(
         file=FILE,
         text="the {} compute ports of a node as `nvidia.com/rail`",
-        values=_values(_ports),
+        values=_values(_shared_ports),
         rule="the fabric joins as many ports of a node",
     ),
     Sentence(
         file=FILE,
         text="if a node offers more than {} `nvidia.com/rail`",
-        values=_values(_ports),
+        values=_values(_shared_ports),
+        rule="the fabric joins as many ports of a node",
+    ),
+    Sentence(
+        file=FILE,
+        text="names `rail1` to `rail{}` of the compute",
+        values=_values(_own_ports),
         rule="the fabric joins as many ports of a node",
     ),
     Table(file=FILE, head=("do", "expected"), rows=_rows, rule="the inventory has them"),

@@ -60,6 +60,7 @@ _PARTS: tuple[Callable[[Hall], Iterator[Finding]], ...] = (
     stock.noted,
     own.parts,
     software.versions,
+    software.ended,
     plan.summed,
     plan.multiplied,
     plan.fabrics,

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
-from clusterwright.facility.cabling.addresses import capacity
 from clusterwright.facility.server_roles import server_roles
 from clusterwright.units import counted
 
@@ -31,13 +30,13 @@ def _servers(hall: Hall) -> Sequence[str]:
     return ("; ".join(f"{', '.join(role.servers)} ({role.role})" for role in roles),)
 
 
-def _versions(*components: str, without: str = "") -> Callable[[Hall], Sequence[str] | None]:
+def _versions(*components: str, without: Sequence[str] = ()) -> Callable[[Hall], Sequence[str] | None]:
     """Return what gives the versions of some components; None where one is unknown, or another one is known."""
 
     def values(hall: Hall) -> Sequence[str] | None:
         documents = hall.papers.documents
         software = documents.plan.software_of(documents.option.target)
-        if software is None or (without and software.version(without)):
+        if software is None or any(software.version(other) for other in without):
             return None
         found = [software.version(component) for component in components]
         return None if None in found else [str(version) for version in found]
@@ -51,8 +50,9 @@ def _slurm(hall: Hall) -> Sequence[str] | None:
     return _versions("slurm")(hall)
 
 
-#: From this release on Slurm is upgraded from the three before it, earlier ones from the two before them.
-_THREE_BEFORE = "24"
+#: 24.11 was the first that is upgraded to from three releases before it, of which this is the oldest
+#: (https://slurm.schedmd.com/upgrades.html, 2026-11-29); earlier ones were from two.
+_THREE_BEFORE = "23.02"
 
 
 def _releases(hall: Hall) -> Sequence[str] | None:
@@ -62,6 +62,18 @@ def _releases(hall: Hall) -> Sequence[str] | None:
     software = documents.plan.software_of(documents.option.target)
     version = None if software is None else software.version("slurm")
     return ("three" if version is not None and version >= _THREE_BEFORE else "two",)
+
+
+def _room(hall: Hall) -> Sequence[str]:
+    """Return the hosts that fit; on one switch alone, by the ports that its row of fabric.csv has free."""
+    fabric = hall.inventory.fabric
+    room = fabric.nodes_that_fit - len(hall.inventory.hosts())
+    if fabric.levels == 1:
+        leaf = next(
+            row for row in hall.papers.rows("fabric.csv") if (row["network"], row["tier"]) == ("compute", "leaf")
+        )
+        room = int(leaf["ports_free"]) // (fabric.ports_per_node * hall.inventory.planes)
+    return (f"{max(0, room):,}",)
 
 
 SAID: tuple[Sentence | Table, ...] = (
@@ -79,7 +91,13 @@ SAID: tuple[Sentence | Table, ...] = (
         values=_versions("driver", "fabricmanager"),
         rule=_SOFTWARE,
     ),
-    Sentence(file=FILE, text="| driver, now {} |", values=_versions("driver", without="fabricmanager"), rule=_SOFTWARE),
+    Sentence(file=FILE, text="| driver, now {} with IMEX {} |", values=_versions("driver", "imex"), rule=_SOFTWARE),
+    Sentence(
+        file=FILE,
+        text="| driver, now {} |",
+        values=_versions("driver", without=("fabricmanager", "imex")),
+        rule=_SOFTWARE,
+    ),
     Sentence(
         file=FILE,
         text="| less than 30 days; more than {} off |",
@@ -96,7 +114,7 @@ SAID: tuple[Sentence | Table, ...] = (
     Sentence(
         file=FILE,
         text="| nodes, up to {} in the",
-        values=lambda hall: (f"{capacity(hall.inventory) - len(hall.inventory.hosts()):,}",),
+        values=_room,
         rule="switches have as many ports left",
     ),
     Sentence(

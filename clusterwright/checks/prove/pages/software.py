@@ -22,7 +22,7 @@ FILE, VERSIONS, SOURCES, JOBS, USERS = (
 _ID = "SFW001"
 _ORIGINS = {"given": "the system", "pinned": "pinned", "image": "the image", "newest": "newest that fits"}
 #: Components without which a node takes no job.
-_NEEDED = {"driver", "kernel_modules", "fabricmanager"}
+_NEEDED = {"driver", "kernel_modules", "fabricmanager", "imex"}
 #: Names in the table of sources that are components of the plan's set.
 _SAME = {"enroot": "enroot", "pyxis": "pyxis", "nvidia-container-toolkit": "nvidia-container-toolkit"}
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -139,6 +139,18 @@ SAID: tuple[Sentence | Table, ...] = (
 def _users(hall: Hall) -> str:
     count = len(hall.papers.documents.plan.cluster.users)
     return f"{count} user{'' if count == 1 else 's'}"
+
+
+def ended(hall: Hall) -> Iterator[Finding]:
+    """Yield releases without support on the day of the plan of which the page does not say so (`SFW001`)."""
+    software, day = _software(hall), hall.papers.documents.plan.as_of
+    if software is None or not (hall.papers.documents.site / FILE).is_file():
+        return
+    page = hall.papers.text(FILE)
+    for name, version, _, _, end in _releases(software):
+        if end and end < day[: len(end)] and f"{name} {version}: support ended {end}." not in page:
+            rule = "the plan is of a later day"
+            yield absent(_ID, FILE, f"a word on {name}", None, f"support ended {end}", rule)
 
 
 def versions(hall: Hall) -> Iterator[Finding]:

@@ -24,13 +24,16 @@ _METRIC = re.compile(r"\b(up|\w+_\w+)\b(?=\s*[\[{)><=!/+*-]|$)(?!\s*=\")")
 _JOB = re.compile(r'\bjob="([^"]*)"')
 _COUNTED = re.compile(r"^([\d,]+) machines? of ", re.MULTILINE)
 _MAC, _BMC = "mac_address", "bmc_address"
+#: Of an alert that counts the fabric's ports of a host: the rate from which one counts, and how many there are.
+_COUNTED_PORTS = re.compile(r"(?:infiniband_rate_bytes_per_second|network_speed_bytes)\W.*?>= bool (\S+?)\).*< (\d+)$")
 #: What a metric may be compared with: the operators, and the least and the greatest figure that still mean something.
 _BOUNDS: Mapping[str, tuple[str, float, float, str]] = {
     "count by": ("<", 1.0, 1e3, "it counts what is there"),
+    "sum by": ("<", 1.0, 1e3, "it counts what is there"),
     "increase(": (">", 0.0, 1e6, "it counts errors"),
     "node_timex_offset_seconds": (">", 0.001, 1.0, "it is in seconds, and runbook.md looks at tens of milliseconds"),
     "node_filesystem_avail_bytes": ("<", 0.01, 0.5, "it is the share that is free"),
-    "up{": ("==", 0.0, 0.0, "it is 0 where a machine does not answer"),
+    "up{job": ("==", 0.0, 0.0, "it is 0 where a machine does not answer"),
     "gpu_health": ("==", 0.0, 0.0, "it is 0 where a GPU is not well"),
     "_TEMP": (">", 60.0, 110.0, "it is in degrees"),
     "temperature": (">", 60.0, 110.0, "it is in degrees"),
@@ -117,7 +120,23 @@ def alerts(papers: Papers) -> Iterator[Finding]:
                     expected = ", ".join(sorted(jobs))
                     yield absent("PRV008", _ALERTS, f"the job of {name}", job, expected, f"{_FIGURES} asks these")
             yield from _compared(name, said)
+            yield from _ports(papers, name, said)
             yield from _exported(papers, name, said)
+
+
+def _ports(papers: Papers, name: str, said: str) -> Iterator[Finding]:
+    """An alert that counts the fabric's ports of a host waits for all of them, at the rate of the design."""
+    counted, inventory = _COUNTED_PORTS.search(said), papers.documents.design.inventory
+    if counted is None:
+        return
+    system = papers.catalogue.systems[inventory.system]
+    rate, ports = inventory.adapter_bytes_per_s(system), inventory.fabric_ports_seen(system)
+    if abs(float(counted[1]) - rate) > 1:
+        rule = "a port of a host has this rate"
+        yield absent("PRV008", _ALERTS, f"the rate of {name}", counted[1], f"{rate:.0f}", rule)
+    if int(counted[2]) != ports:
+        rule = "a host has as many fabric ports of that rate or a higher one"
+        yield absent("PRV008", _ALERTS, f"the ports of {name}", counted[2], ports, rule)
 
 
 def _exported(papers: Papers, name: str, said: str) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ _SEGMENT = re.compile(r"^interface (\S+)\n evpn mh es-id (\S+)\n evpn mh es-sys-
 _ROUTER, _NUMBER = re.compile(r"^ bgp router-id (\S+)$", re.MULTILINE), re.compile(r"^router bgp (\d+)$", re.MULTILINE)
 _DEFAULT_ROUTE = re.compile(r"^ip route 0\.0\.0\.0/0 (\S+)$", re.MULTILINE)
 _SCRIPT_BOND, _SCRIPT_SUBNET = re.compile(r"bond_mode=(\S+)"), re.compile(r"pick id cidr (\S+)\)")
+_SCRIPT_RATE = re.compile(r"bond_lacp_rate=(\S+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -575,10 +576,13 @@ def _machines(papers: Papers, site: _Site) -> Iterator[Finding]:
     for role in sorted(set(services.roles_of(papers).values())):
         of_role = (profiles.get(role) or {}).get("network devices") or {}
         ports = sorted(name for name in of_role if name.startswith("port"))
-        said = str(((of_role.get("default") or {}).get("tags") or {}).get("mode", ""))
-        expected = "802.3ad" if len(ports) > 1 else "active-backup"
-        if said != expected:
-            yield absent(_RULE, _NODES, f"the bond's mode of {role}", said, expected, "its leaves speak LACP")
+        tags = (of_role.get("default") or {}).get("tags") or {}
+        of_bond = {"mode": "active-backup"} if len(ports) == 1 else {"mode": "802.3ad", "lacp_rate": "fast"}
+        for tag, expected in of_bond.items():
+            said = str(tags.get(tag, ""))
+            if said != expected:
+                what, rule = f"the bond's {tag} of {role}", "its leaves speak LACP, at the fast rate"
+                yield absent(_RULE, _NODES, what, said, expected, rule)
         for port in ports:
             master = ((of_role[port] or {}).get("tags") or {}).get("master")
             if master != "bond0":
@@ -586,6 +590,7 @@ def _machines(papers: Papers, site: _Site) -> Iterator[Finding]:
     script = written_text(papers, _BOND_SCRIPT)
     for pattern, expected, rule in (
         (_SCRIPT_BOND, "802.3ad", "its leaves speak LACP"),
+        (_SCRIPT_RATE, "fast", "its leaves speak LACP at the fast rate"),
         (_SCRIPT_SUBNET, site.networks[_IN_BAND]["prefix"], "ip-networks.csv has it"),
     ):
         if script and first_match(pattern, script) != expected:

@@ -253,8 +253,10 @@ def _values(papers: Papers, own: _Settings, name: str, ports: _Ports) -> Iterato
         wanted |= {
             "bridge domain br_default vlan": (vlan, rule),
             f"interface vlan{vlan} vlan": (vlan, rule),
-            f"interface vlan{vlan} ip address": (f"{network['gateway']}/{length}", rule),
         }
+        key, gateway = f"interface vlan{vlan} ip address", f"{network['gateway']}/{length}"
+        if f"nv set {key} {gateway}" not in written_text(papers, own.file).splitlines():
+            yield absent("PRV006", own.file, key, own.values.get(key), gateway, rule)
         for port, said in sorted(own.ports["vlan"].items()):
             if said != vlan:
                 yield absent("PRV006", own.file, f"the VLAN of {port}", said, vlan, rule)

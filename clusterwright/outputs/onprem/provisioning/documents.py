@@ -1,10 +1,11 @@
 """The folder `provisioning/` of a site: from bare metal to machines that wait for their first job."""
 
 import csv
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from clusterwright import assets
-from clusterwright.catalog.records import Accelerator
+from clusterwright.catalog.records import Accelerator, System
 from clusterwright.catalog.software.accelerators import accelerator_software, alerts_of
 from clusterwright.facility.cabling.addresses import IN_BAND, OUT_OF_BAND
 from clusterwright.facility.fabric.networks import SIDES
@@ -21,6 +22,7 @@ from clusterwright.outputs.onprem.provisioning.machines import (
     network_named,
     networks_of,
 )
+from clusterwright.outputs.onprem.provisioning.pod_addresses import gateways, pod_ports, routes_pods
 from clusterwright.outputs.onprem.provisioning.switches import switch_documents
 from clusterwright.outputs.tables import csv_text
 from clusterwright.outputs.templates import render
@@ -46,6 +48,24 @@ _ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}
 _UPSTREAM = ("TIME-SERVER-1", "TIME-SERVER-2")
 
 
+#: Figures of the node exporter about a host's fabric ports: the state, its value where a port is up, the rate, and the
+#: labels that name a port (collectors infiniband and netclass, commit a7dcc3a0 of 2026-08-08). Verbs devices stay with
+#: the host when their interfaces move into a pod; accelerators' own ports have none.
+_VERBS = {
+    "state": "node_infiniband_state_id",
+    "up": 4,
+    "rate": "node_infiniband_rate_bytes_per_second",
+    "port": "instance, device, port",
+}
+_INTERFACES = {
+    "state": "node_network_up",
+    "up": 1,
+    "rate": "node_network_speed_bytes",
+    "port": "instance, device",
+}
+_PORTS_SEEN = defaultdict(lambda: _VERBS, HCCL=_INTERFACES)
+
+
 def _table(name: str) -> list[dict[str, str]]:
     path = assets.root() / "templates" / "provisioning" / name
     with path.open(encoding="utf-8", newline="") as stream:
@@ -60,7 +80,7 @@ def provisioning_documents(
     scheduler: str,
     architecture: str,
     accelerator: Accelerator,
-    gpus: int,
+    system: System,
 ) -> dict[str, File]:
     """Return the files by path within the folder.
 
@@ -71,7 +91,7 @@ def provisioning_documents(
         scheduler: `slurm` or `kubernetes`.
         architecture: of the hosts' processors, `x86_64` or `arm64`.
         accelerator: of the hosts.
-        gpus: of one host.
+        system: the hosts' type.
     """
     machines = machines_of(inventory, tables["dhcp-hosts.csv"], scheduler=scheduler)
     networks = networks_of(tables["ip-networks.csv"])
@@ -80,6 +100,7 @@ def provisioning_documents(
     named = [server.name for server in servers]
     ports = dict.fromkeys(ROLES, SIDES) | {COMPUTE: inventory.inband_ports}
     of_vendor = accelerator_software(accelerator.vendor, accelerator.generation)
+    fabric_rate = inventory.adapter_bytes_per_s(system)
     values = {
         "cluster": cluster,
         "machines": machines,
@@ -91,7 +112,12 @@ def provisioning_documents(
         "first": machines[0].name,
         "exporter": of_vendor.exporter,
         "exporter_port": of_vendor.exporter_port,
-        "alerts": alerts_of(accelerator.vendor, gpus=gpus),
+        "alerts": alerts_of(accelerator.vendor, gpus=system.gpus // inventory.hosts_per_node),
+        "ports_seen": _PORTS_SEEN[of_vendor.library],
+        "fabric_ports": inventory.fabric_ports_seen(system),
+        "fabric_rate": fabric_rate,
+        "fabric_rate_text": f"{fabric_rate * 8 / 1e9:,.0f} Gb/s",
+        "roles": ROLES,
         "server": named[0],
         "kernel_arguments": _arguments(architecture),
         "architecture": _ARCHITECTURES[architecture],
@@ -128,7 +154,14 @@ def provisioning_documents(
     for script in ("enlist.sh", "bond.sh"):
         content = text(render("provisioning", f"{script}.j2", **values)).content
         written[f"maas/{script}"] = File(content=content, executable=True)
-    written |= switch_documents(inventory, tables["cables.csv"], networks, library=of_vendor.library)
+    routed = routes_pods(inventory, system, vendor=accelerator.vendor, scheduler=scheduler)
+    written |= switch_documents(
+        inventory,
+        tables["cables.csv"],
+        networks,
+        library=of_vendor.library,
+        pod_gateways=gateways(pod_ports(tables["ip-plan.csv"])) if routed else {},
+    )
     inband_files = inband_documents(inventory, tables, networks, machines)
     written |= {f"switches/{name}": file for name, file in inband_files.items()}
     return {f"{FOLDER}/{name}": file for name, file in written.items()}

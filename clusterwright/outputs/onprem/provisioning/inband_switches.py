@@ -87,11 +87,13 @@ class Passed:
 
 
 def host_bond(ports: int) -> dict[str, str]:
-    """Return mode and distribution of a machine's bond, as Linux calls them.
+    """Return mode, distribution and LACP's rate of a machine's bond, as Linux calls them.
 
     One port alone is a bond without a partner, so that the interface has one name everywhere.
     """
-    return {"mode": "802.3ad", "xmit_hash_policy": "layer3+4"} if ports > 1 else {"mode": "active-backup"}
+    if ports == 1:
+        return {"mode": "active-backup"}
+    return {"mode": "802.3ad", "xmit_hash_policy": "layer3+4", "lacp_rate": "fast"}
 
 
 def _segments(switches: Sequence[Wired]) -> dict[str, int]:

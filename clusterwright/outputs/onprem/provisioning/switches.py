@@ -167,7 +167,12 @@ def switches_of(inventory: Inventory, cables: str, networks: tuple[Network, ...]
 
 
 def switch_documents(
-    inventory: Inventory, cables: str, networks: tuple[Network, ...], *, library: str
+    inventory: Inventory,
+    cables: str,
+    networks: tuple[Network, ...],
+    *,
+    library: str,
+    pod_gateways: Mapping[str, Sequence[str]],
 ) -> dict[str, File]:
     """Return settings by file name: for each Ethernet switch, or for the subnet manager of each InfiniBand fabric.
 
@@ -176,6 +181,7 @@ def switch_documents(
         cables: text of `cables.csv`.
         networks: of the site.
         library: of the accelerators' collectives.
+        pod_gateways: addresses of leaves for pods on their ports, by leaf; none where no pods take them.
     """
     values = {"dscp": ROCE_DSCP, "cnp_dscp": CNP_DSCP, "priority": PRIORITY}
     if inventory.compute_network != ETHERNET:
@@ -184,7 +190,14 @@ def switch_documents(
             f"opensm/{name}.conf": text(render("provisioning", "opensm.conf.j2", network=name, levels=levels, **values))
             for name, levels in fabrics.items()
         } | {"opensm/partitions.conf": text(render("provisioning", "partitions.conf.j2"))}
-    page = render("provisioning", "roce.md.j2", switch=inventory.compute_switch, library=library, **values)
+    page = render(
+        "provisioning",
+        "roce.md.j2",
+        switch=inventory.compute_switch,
+        library=library,
+        pods=bool(pod_gateways),
+        **values,
+    )
     files = {"switches/roce.md": text(page)}
     for switch in switches_of(inventory, cables, networks):
         model = inventory.compute_switch if switch.network == "compute" else inventory.storage_switch
@@ -204,6 +217,13 @@ def switch_documents(
         )
         if model.startswith(_CUMULUS):
             files[f"switches/nvue/{switch.name}.txt"] = text(
-                render("provisioning", "nvue_fabric.txt.j2", switch=switch, length=length, **values)
+                render(
+                    "provisioning",
+                    "nvue_fabric.txt.j2",
+                    switch=switch,
+                    length=length,
+                    pod_gateways=pod_gateways.get(switch.name, ()),
+                    **values,
+                )
             )
     return files
