@@ -126,7 +126,11 @@ ADDED = "notAKey"
 @cache
 def everything() -> tuple[Object, ...]:
     """Return objects of every kind that is written."""
-    folders = [SERVING["aws"], SERVING["two nodes"], TRAINING["on premises"], TRAINING["shared by tenants"]]
+    folders = [
+        SERVING["aws"],
+        SERVING["two nodes"],
+        *map(TRAINING.__getitem__, ("on premises", "on Ethernet", "shared by tenants")),
+    ]
     written = [read(text) for one in folders for text in manifests(files_of(*one))]
     stacks = [
         *installed(project("p5.48xlarge", stopWhenIdleMinutes=60)),

@@ -196,8 +196,16 @@ def running(texts: Mapping[str, str], folder: Path, *, path: str = _PATH, plugin
         process.communicate(timeout=20)
 
 
-def prove_slurm(documents: Documents) -> Result | None:  # noqa: PLR0911 - one return for each reason
-    """Return what holds of a folder's Slurm files; None where it has none."""
+def prove_slurm(  # noqa: PLR0911 - one return for each reason
+    documents: Documents, *, path: str = _PATH, plugins: str = ""
+) -> Result | None:
+    """Return what holds of a folder's Slurm files; None where it has none.
+
+    Args:
+        documents: the folder.
+        path: where the programs of Slurm are, the machine's own by default.
+        plugins: folder of the plugins of another release; empty for the machine's own.
+    """
     paths = [documents.site / name for name in FILES]
     files = tuple(documents.name(path) for path in paths)
     if not any(path.is_file() for path in paths):
@@ -207,9 +215,12 @@ def prove_slurm(documents: Documents) -> Result | None:  # noqa: PLR0911 - one r
         return skipped(PART, files, "slurmctld", reason)
     try:
         texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
-        if reason := _too_old(texts["slurm.conf"]):
+        if reason := _too_old(texts["slurm.conf"], path):
             return skipped(PART, files, "slurmctld", reason)
-        with tempfile.TemporaryDirectory(prefix="slurm-") as name, running(texts, Path(name)) as controller:
+        with (
+            tempfile.TemporaryDirectory(prefix="slurm-") as name,
+            running(texts, Path(name), path=path, plugins=plugins) as controller,
+        ):
             version = " ".join(controller.run("scontrol", "--version").stdout.split()) or "slurmctld"
             findings = list(_asked(documents, controller))
     except ForeignProgramError as error:
@@ -231,12 +242,12 @@ def prove_slurm(documents: Documents) -> Result | None:  # noqa: PLR0911 - one r
     return judged(PART, files, f"slurmctld ({version})", [] if findings else facts, findings)
 
 
-def _too_old(text: str) -> str:
-    """Return why the installed slurmctld cannot read files with blocks; empty if it can, or if there are none."""
+def _too_old(text: str, path: str) -> str:
+    """Return why the slurmctld of a path cannot read files with blocks; empty if it can, or if there are none."""
     if not re.search(r"^TopologyPlugin=topology/block$", text, re.MULTILINE):
         return ""
     done = subprocess.run(  # noqa: S603 - Slurm's own program
-        [shutil.which("slurmctld", path=_PATH) or "slurmctld", "-V"],
+        [shutil.which("slurmctld", path=path) or "slurmctld", "-V"],
         capture_output=True,
         text=True,
         timeout=_ANSWER_S,
