@@ -23,7 +23,7 @@ def resolved(*overrides: str) -> Resolved | tuple[Problem, ...]:
     ("override", "path", "said"),
     [
         ("fabric.switch=sn56000", "targets.onprem.fabric.switch", "no switch is called 'sn56000'"),
-        ("fabric.switch=sn2201", "targets.onprem.fabric.switch", "is a management switch"),
+        ("fabric.switch=sn2201", "targets.onprem.fabric.switch", "is an out-of-band switch"),
         ("fabric={switch: sn5600, kind: infiniband}", "targets.onprem.fabric.switch", "is for roce"),
     ],
 )

@@ -90,7 +90,7 @@ def test_full_units_are_not_oversubscribed(*, units: int, system: str) -> None:
         ("dgx-h100", "qm9700", {"units": 2, "nodes": 65}, "65 nodes do not fit 2 units of 32"),
         ("dgx-h100", "qm9700", {"units": 2, "nodes": 0}, "0 nodes do not fit 2 units of 32"),
         ("dgx-h100", "qm8790", {"units": 1}, "has slower ones"),
-        ("dgx-h100", "sn2201", {"units": 1}, "management switch"),
+        ("dgx-h100", "sn2201", {"units": 1}, "out-of-band switch"),
         ("dgx-h100", "qm9700", {"units": 1, "oversubscription": 0.5}, "more uplinks than downlinks"),
         ("gb200-nvl72", "qm9700", {"units": 1, "oversubscription": 2.0}, "as many uplinks as downlinks"),
         ("gb300-nvl72", "q3400", {"units": 1}, "whole rack"),

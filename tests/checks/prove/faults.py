@@ -109,7 +109,7 @@ FAULTS: tuple[Fault, ...] = (
     _text("topology", "SLM014", "topology.conf", "Nodes=node[001-032]", "Nodes=node[001-031,033]"),
     _text("topology", "SLM013", "topology.conf", "node[033-036]", "node[033-035]"),
     _text("topology", "SLM013", "topology.conf", "node[033-036]", "node[032-036]"),
-    _text("topology", "SLM014", "topology.conf", "Nodes=node[001-018]", "Nodes=node[001-017,019]", site=WHOLE_RACKS),
+    _text("topology", "SLM017", "topology.conf", "Nodes=node[001-018]", "Nodes=node[001-017,019]", site=WHOLE_RACKS),
     _text("topology", "SLM013", "topology.conf", "node[033-036]", "node[033-037]"),
     # lines that the running proof replaces
     _text("replaced line", "SLM006", "slurm.conf", "AuthType=auth/munge", "AuthType=auth/none"),

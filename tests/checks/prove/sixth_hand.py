@@ -550,7 +550,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "runbook leads the operator wrong",
         GB,
-        text("runbook.md", "at most two releases forward at a time", "at most four releases forward at a time"),
+        text("runbook.md", "at most three releases forward at a time", "at most four releases forward at a time"),
     ),
     fault(
         "runbook leads the operator wrong",
@@ -610,7 +610,7 @@ FAULTS: tuple[Fault, ...] = (
     fault("VLAN of a network is another", SM, cell(DHCP, "tuner001,mgmt", "vlan", "1201")),
     fault("machine is missing from a list", GB, without(DHCP, "gbn011,bond0")),
     fault("machine is missing from a list", ET, without(MACHINES, "eth026,")),
-    fault("machine is missing from a list", SM, without(HOSTS, "192.168.0.152\tmgmt-002")),
+    fault("machine is missing from a list", SM, without(HOSTS, "192.168.0.154\tmgmt-002")),
     fault("machine is missing from a list", GB, without(PROM, "          - gbn037:9100")),
     fault(
         "names resolve to another machine",
@@ -620,7 +620,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     fault("names resolve to another machine", ET, text(HOSTS, "172.16.2.42\teth027", "172.16.2.43\teth027")),
     fault(
-        "names resolve to another machine", SM, text(HOSTS, "192.168.0.34\tmgmt-001-bmc", "192.168.0.16\tmgmt-001-bmc")
+        "names resolve to another machine", SM, text(HOSTS, "192.168.0.36\tmgmt-001-bmc", "192.168.0.16\tmgmt-001-bmc")
     ),
     fault("machine has another role or controller", GB, cell(MACHINES, "gbn003,", "bmc_address", "10.32.0.17")),
     fault("machine has another role or controller", ET, cell(MACHINES, "mgmt-003,", "role", "login")),
@@ -913,12 +913,12 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "topology of Slurm is not the cabling",
         GB,
-        text("topology.conf", "nvl001 Nodes=gbn[001-018]", "nvl001 Nodes=gbn[001-019]"),
+        text("topology.conf", "nvl1 Nodes=gbn[001-018]", "nvl1 Nodes=gbn[001-019]"),
     ),
     fault(
         "topology of Slurm is not the cabling",
         GB,
-        text("topology.conf", "Switches=nvl001,nvl002,nvl003,nvl004", "Switches=nvl001,nvl002,nvl003"),
+        text("topology.conf", "nvl4 Nodes=gbn[055-072]", "nvl4 Nodes=gbn[054-072]"),
     ),
     fault(
         "topology of Slurm is not the cabling",
@@ -1048,7 +1048,7 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "versions do not fit each other",
         GB,
-        text("node/versions.csv", "fabricmanager,595.91.07", "fabricmanager,580.95.05"),
+        text("node/versions.csv", "imex,595.91.07", "imex,580.95.05"),
     ),
     fault(
         "versions do not fit each other",
@@ -1224,18 +1224,18 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "rails of pods are wrong",
         ET,
-        text("kubernetes/network/rails.yaml", "subnet: 10.128.0.0/23", "subnet: 10.32.0.0/23"),
+        text("kubernetes/network/rails.yaml", "cidr: 172.16.5.192/26", "cidr: 172.16.6.192/26"),
     ),
     fault(
         "rails of pods are wrong",
         ET,
-        text("kubernetes/network/rails.yaml", "perNodeBlockSize: 16", "perNodeBlockSize: 4"),
+        text("kubernetes/network/rails.yaml", "perNodeNetworkPrefix: 31", "perNodeNetworkPrefix: 30"),
     ),
     fault("rails of pods are wrong", ET, text("kubernetes/network/nic-cluster-policy.yaml", '["15b3"]', '["10de"]')),
     fault(
         "rails of pods are wrong",
         ET,
-        text("kubernetes/jobs/all_reduce.yaml", "nvidia.com/rail: '8'", "nvidia.com/rail: '4'"),
+        text("kubernetes/jobs/all_reduce.yaml", "nvidia.com/rail-8: '1'", "nvidia.com/rail-8: '2'"),
     ),
     fault("slices are cut wrong", ET, text("kubernetes/slices/mig-config.yaml", "3g.90gb: 2", "3g.90gb: 3")),
     fault("slices are cut wrong", ET, text("kubernetes/node-labels.yaml", "    nvidia.com/mig.config: slices\n", "")),

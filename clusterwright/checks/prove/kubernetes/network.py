@@ -96,11 +96,26 @@ def _pairs(cluster: Cluster, pools: list[Object]) -> Iterator[Finding]:
             rails.setdefault(row["device"], []).append(row.cells)
     for number, pool in enumerate(pools):
         listed = {str(one.get("nodeName")): one for one in pool.at("spec.staticAllocations") or []}
+        yield from _pool(pool, [IPv4Network(str(one.get("prefix"))) for one in listed.values()])
         for host in sorted(rails.keys() - listed.keys()):
             yield wrong("K8S007", pool.place, f"the prefix of {host}", None, "one", "it would get another leaf's")
         for host, one in listed.items():
             if number < len(rails.get(host, [])):
                 yield from _pair(cluster, pool, one, rails[host][number], taken)
+
+
+def _pool(pool: Object, pairs: list[IPv4Network]) -> Iterator[Finding]:
+    """A pool gives out what its hosts are given."""
+    whole, length = IPv4Network(str(pool.at("spec.cidr"))), pool.at("spec.perNodeNetworkPrefix")
+    for pair in pairs:
+        if not pair.subnet_of(whole):
+            rule = "nv-ipam gives no addresses beside its network"
+            yield wrong("K8S007", pool.place, "cidr", whole, f"one that holds {pair}", rule)
+            return
+        if pair.prefixlen != length:
+            rule = "a host has a network of this length"
+            yield wrong("K8S007", pool.place, "perNodeNetworkPrefix", length, pair.prefixlen, rule)
+            return
 
 
 def _pair(
