@@ -1,6 +1,7 @@
 """Names that reach shell, YAML, Slurm files, host names and cloud tags: letters, digits and little else."""
 
 import re
+import unicodedata
 
 #: Patterns of whole names, for the checks here and for editors; a host prefix is followed by a number.
 NAME = r"[a-z]([a-z0-9-]{0,29}[a-z0-9])?"
@@ -13,6 +14,8 @@ _NOT_PLAIN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066
 #: Tags that the stacks set, and how many more fit: Azure's DNS zones take 15, three of which are taken.
 RESERVED_TAGS = ("cluster", "expires-at", "gpu-cluster", "layer", "managed-by", "role", "workload")
 MOST_TAGS = 12
+#: Letters that a suggested name is made from.
+_MOST_WORDS = 200
 
 
 def _is(pattern: str, text: str) -> bool:
@@ -21,11 +24,23 @@ def _is(pattern: str, text: str) -> bool:
 
 def _name(text: str, what: str) -> str:
     if not _is(NAME, text):
+        like = name_like(text)
         raise ValueError(
             f"{text!r} cannot be a {what}: up to 31 lower-case letters, digits and hyphens, "
-            "a letter first, no hyphen last"
+            f"a letter first, no hyphen last{f', such as {like}' if like else ''}"
         )
     return text
+
+
+def name_like(text: str) -> str:
+    """Return the name that is closest to some words; empty where they hold no letter of one.
+
+    >>> name_like("My Training Run"), name_like("70B für Köln"), name_like("42")
+    ('my-training-run', 'b-fur-koln', '')
+    """
+    plain_letters = unicodedata.normalize("NFKD", text[:_MOST_WORDS]).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "-", plain_letters)
+    return re.sub(r"^[^a-z]+", "", words)[:31].rstrip("-")
 
 
 def plain(text: str) -> str:
