@@ -218,7 +218,7 @@ FAULTS = (
         "b300",
         text("provisioning/opensm/compute.conf", "routing_engine ftree,updn", "routing_engine dor"),
         text("provisioning/opensm/partitions.conf", "mtu=5", "mtu=1"),
-        text("provisioning/opensm/storage.conf", "partitions.conf", "partition.conf"),
+        text("provisioning/opensm/storage.conf", "/opensm/partitions.conf", "/opensm/partition.conf"),
     ),
     *_of(
         "cables",

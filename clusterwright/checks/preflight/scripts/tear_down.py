@@ -15,6 +15,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,8 @@ from clusterwright.checks.preflight.subject import Subject
 
 SCRIPT = "cluster.sh"
 _TIMEOUT_S = 60
+#: Seconds between two looks at a trial that goes on; calls of one kind that are a loop once its mistake is made.
+_LOOK_S, _A_LOOP = 1.0, 20
 _TOOLS = (
     "bash",
     "sh",
@@ -264,15 +268,21 @@ def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:
         )
         setting = subject.project.setting("clusterName")
         answer = trial.answer.replace(_THE_NAME, f"{text_of(setting.value if setting else '')}\n")
-        try:
-            process.communicate(answer, timeout=_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            # A loop that deletes until nothing is left does not end here, where nothing is deleted.
-            made = list(dict.fromkeys(calls.read_text().splitlines()))
-            return made if any(re.search(pattern, call) for call in made for pattern, _ in trial.bad) else None
-        return calls.read_text().splitlines()
+        until, sent = time.monotonic() + _TIMEOUT_S, False
+        while True:
+            try:
+                process.communicate(None if sent else answer, timeout=_LOOK_S)
+            except subprocess.TimeoutExpired:
+                sent, made = True, Counter(calls.read_text().splitlines())
+                bad = any(re.search(pattern, call) for call in made for pattern, _ in trial.bad)
+                # A loop that deletes until nothing is left does not end here, where nothing is deleted.
+                loops = bad and max(made.values()) >= _A_LOOP
+                if time.monotonic() < until and not loops:
+                    continue
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                return list(made) if bad else None
+            return calls.read_text().splitlines()
 
 
 def _write_program(path: Path, bash: str) -> None:
