@@ -16,8 +16,8 @@ QLORA_PRECISIONS = ("nf4", "nf4-dq", "fp4", "int4", "int8")
 WORKING_PRECISIONS = ("bf16", "fp16", "fp8", "mxfp4", "nvfp4")
 #: Matrices of a layer that LoRA, QLoRA and DoRA attach to.
 MATRICES = ("query", "key", "value", "output", "mlp")
-#: Names that frameworks have for them.
-_OTHER_NAMES = {
+#: Their names in models of Hugging Face and in torchtune.
+MATRICES_BY_NAME = {
     "q_proj": "query",
     "k_proj": "key",
     "v_proj": "value",
@@ -42,7 +42,7 @@ def _matrices(value: Any) -> Any:  # noqa: ANN401 - YAML holds anything
         value = [value]
     if not isinstance(value, list):
         return value
-    named = [_OTHER_NAMES.get(entry, entry) if isinstance(entry, str) else entry for entry in value]
+    named = [MATRICES_BY_NAME.get(entry, entry) if isinstance(entry, str) else entry for entry in value]
     return [name for index, name in enumerate(named) if name not in named[:index]]
 
 
@@ -53,8 +53,8 @@ Matrices = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "string", "enum": [*_EVERY, *MATRICES, *_OTHER_NAMES]},
-                {"type": "array", "minItems": 1, "items": {"type": "string", "enum": [*MATRICES, *_OTHER_NAMES]}},
+                {"type": "string", "enum": [*_EVERY, *MATRICES, *MATRICES_BY_NAME]},
+                {"type": "array", "minItems": 1, "items": {"type": "string", "enum": [*MATRICES, *MATRICES_BY_NAME]}},
             ]
         }
     ),

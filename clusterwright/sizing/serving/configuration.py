@@ -97,14 +97,14 @@ class Configuration:
     gpus_per_worker: float
     workers: float
     attention_tp: float
-    expert_parallel: float
-    pipeline: float
-    prefill_gpus_per_worker: float
-    prefill_workers: float
-    prefill_attention_tp: float
-    prefill_expert_parallel: float
+    expert_parallel: float = 1.0
+    pipeline: float = 1.0
+    prefill_gpus_per_worker: float = 0.0
+    prefill_workers: float = 0.0
+    prefill_attention_tp: float = 1.0
+    prefill_expert_parallel: float = 1.0
     decode_gpus: float
-    speculative: str
+    speculative: str = ""
     input_tokens: float
     output_tokens: float
     reserved_tokens: float

@@ -1,7 +1,7 @@
 """The files of a fine-tuning job against its plan: processes, sharding, batch, adapters, checkpoints, answers.
 
-The job is a script of Slurm or a manifest of Kubernetes, which starts torchtune, or Accelerate with TRL, with files of
-settings beside it or in it. Learning rate, data, image and logging are the user's.
+The job is a Slurm script or a Kubernetes manifest that starts torchtune, or TRL with Accelerate. Its configuration is
+next to the script or in the manifest's ConfigMap. Users choose learning rate, data, image and logging themselves.
 """
 
 import csv
@@ -12,6 +12,7 @@ from math import isclose
 from typing import Any
 
 from clusterwright import assets
+from clusterwright.blueprint.workloads.finetuning import MATRICES_BY_NAME
 from clusterwright.checks.prove.jobs.script import (
     SHARED_FOLDER,
     directives,
@@ -50,17 +51,6 @@ _PACKED: Mapping[str, Mapping[str, object]] = {
     "nf4": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "use_bnb_nested_quant": False},
     "nf4-dq": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "use_bnb_nested_quant": True},
     "int8": {"load_in_8bit": True},
-}
-#: Which matrices of a layer have these names in models of Hugging Face, and in torchtune.
-_MATRICES = {
-    "q_proj": "query",
-    "k_proj": "key",
-    "v_proj": "value",
-    "o_proj": "output",
-    "output_proj": "output",
-    "gate_proj": "mlp",
-    "up_proj": "mlp",
-    "down_proj": "mlp",
 }
 _EVERY = "all-linear"
 _OPTIMIZER = ("8bit", "paged")
@@ -535,9 +525,13 @@ def _targets(job: _Job) -> Iterator[Finding]:
             continue
         said = value_at(one.body, key)
         words = [str(word) for word in said] if isinstance(said, list) else [str(said)]
-        there = sorted(set(_MATRICES.values()) if words == [_EVERY] else {_MATRICES.get(word, word) for word in words})
+        there = sorted(
+            set(MATRICES_BY_NAME.values())
+            if words == [_EVERY]
+            else {MATRICES_BY_NAME.get(word, word) for word in words}
+        )
         chosen = {target for target in job.work.targets if name == _TRL or target != "mlp"}
-        whole = {word for word, matrix in _MATRICES.items() if matrix == "mlp"}
+        whole = {word for word, matrix in MATRICES_BY_NAME.items() if matrix == "mlp"}
         torn = name == _TRL and "mlp" in there and words != [_EVERY] and not whole <= set(words)
         if set(there) != chosen or torn:
             shown = ", ".join(words)
