@@ -159,18 +159,19 @@ def test_a_pod_on_ethernet_is_routed_by_its_leaf(routed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "pattern", "new", "words"),
+    ("file", "change", "words"),
     [
-        ("rails.yaml", r"(?<=prefix: )[\d.]+(?=/31)", "10.128.0.0", "expected a part of"),
-        ("rails.yaml", r"(?<=gateway: )[\d.]+", "10.128.0.1", "does not set it"),
-        ("rails.yaml", r"(?<=nodeName: )node001", "node009", "the prefix of node001 is nothing"),
-        ("rails.yaml", r', \{"type": "sbr"\}', "", "plugins is no sbr"),
-        ("rails.yaml", r'"poolName":\s+"rail-2"', '"poolName": "rail-3"', "resourceName is nvidia.com/rail-2"),
-        ("nic-cluster-policy.yaml", r',\s+"pfNames":\s+\["rail1"\]', "", "what tells rail-1 apart is nothing"),
+        ("rails.yaml", (r"(?<=prefix: )[\d.]+(?=/31)", "10.128.0.0"), "expected a part of"),
+        ("rails.yaml", (r"(?<=gateway: )[\d.]+", "10.128.0.1"), "does not set it"),
+        ("rails.yaml", (r"(?<=nodeName: )node001", "node009"), "the prefix of node001 is nothing"),
+        ("rails.yaml", (r', \{"type": "sbr"\}', ""), "plugins is no sbr"),
+        ("rails.yaml", (r'"poolName":\s+"rail-2"', '"poolName": "rail-3"'), "resourceName is nvidia.com/rail-2"),
+        ("nic-cluster-policy.yaml", (r',\s+"pfNames":\s+\["rail1"\]', ""), "what tells rail-1 apart is nothing"),
     ],
 )
-def test_faults_of_routed_rails(routed: Path, tmp_path: Path, file: str, pattern: str, new: str, words: str) -> None:  # noqa: PLR0917 - in the order of the table
-    """Addresses of another network, of nobody's gateway or of no node, and ports that are not told apart."""
+def test_faults_of_routed_rails(routed: Path, tmp_path: Path, file: str, change: tuple[str, str], words: str) -> None:
+    """Addresses outside the leaf's network, of no gateway or of no node, and a selector that takes every port."""
+    pattern, new = change
     shutil.copytree(routed, tmp_path / "site")
     path = tmp_path / "site" / "kubernetes" / "network" / file
     changed, count = re.subn(pattern, new, path.read_text(), count=1)

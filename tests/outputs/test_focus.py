@@ -227,7 +227,7 @@ def test_text_and_parquet_hold_the_same(tmp_path: Path) -> None:
         len(rows()),
         pytest.approx(sum(float(row["BilledCost"]) for row in rows())),
         0,
-        dt.datetime(2027, 1, 1),  # noqa: DTZ001
+        dt.datetime.fromisoformat("2027-01-01"),
     )
 
 

@@ -196,9 +196,7 @@ def running(texts: Mapping[str, str], folder: Path, *, path: str = _PATH, plugin
         process.communicate(timeout=20)
 
 
-def prove_slurm(  # noqa: PLR0911 - one return for each reason
-    documents: Documents, *, path: str = _PATH, plugins: str = ""
-) -> Result | None:
+def prove_slurm(documents: Documents, *, path: str = _PATH, plugins: str = "") -> Result | None:
     """Return what holds of a folder's Slurm files; None where it has none.
 
     Args:
@@ -210,12 +208,9 @@ def prove_slurm(  # noqa: PLR0911 - one return for each reason
     files = tuple(documents.name(path) for path in paths)
     if not any(path.is_file() for path in paths):
         return None
-    reason = missing_programs()
-    if reason:
-        return skipped(PART, files, "slurmctld", reason)
     try:
-        texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
-        if reason := _too_old(texts["slurm.conf"], path):
+        texts = {} if missing_programs() else {path.name: path.read_text(encoding="utf-8") for path in paths}
+        if reason := missing_programs() or _too_old(texts["slurm.conf"], path):
             return skipped(PART, files, "slurmctld", reason)
         with (
             tempfile.TemporaryDirectory(prefix="slurm-") as name,

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 from clusterwright.checks.prove.kubernetes.objects import Cluster, Object, value_at, wrong
 from clusterwright.checks.prove.papers import CellError
@@ -21,7 +22,7 @@ _VERSION = re.compile(r"--version (\S+)")
 _CHARTS = ("gpu-operator", "network-operator", "kueue")
 
 
-def _json(one: Object, path: str) -> dict[str, object]:
+def _json(one: Object, path: str) -> dict[str, Any]:
     try:
         found = json.loads(str(one.at(path)))
     except ValueError:
@@ -34,7 +35,7 @@ def ports(cluster: Cluster) -> Iterator[Finding]:
     infiniband = cluster.papers.documents.design.inventory.compute_network == INFINIBAND_NETWORK
     resources = set()
     for policy in cluster.of("NicClusterPolicy"):
-        for entry in _json(policy, "spec.sriovDevicePlugin.config").get("resourceList", []):  # type: ignore[attr-defined]
+        for entry in _json(policy, "spec.sriovDevicePlugin.config").get("resourceList", []):
             resources.add(entry.get("resourceName"))
             selectors = entry.get("selectors", {})
             link, expected = selectors.get("linkTypes"), ["infiniband"] if infiniband else None
@@ -66,14 +67,14 @@ def _routed(cluster: Cluster) -> Iterator[Finding]:
     if inventory.compute_network == INFINIBAND_NETWORK or inventory.planes > 1 or not cluster.of("NicClusterPolicy"):
         return
     for policy in cluster.of("NicClusterPolicy"):
-        for entry in _json(policy, "spec.sriovDevicePlugin.config").get("resourceList", []):  # type: ignore[attr-defined]
+        for entry in _json(policy, "spec.sriovDevicePlugin.config").get("resourceList", []):
             if not _BY_NAME & set(entry.get("selectors", {})):
                 rule = "storage and in-band ports are Ethernet too, and each rail has a network of its own"
                 name = entry.get("resourceName")
                 yield wrong("K8S007", policy.place, f"what tells {name} apart", None, "pfNames of one port", rule)
     pools = {one.name: one for one in cluster.of("CIDRPool")}
     for network in cluster.of("NetworkAttachmentDefinition"):
-        plugins = list(_json(network, "spec.config").get("plugins") or [])  # type: ignore[call-overload]
+        plugins = list(_json(network, "spec.config").get("plugins") or [])
         pool = ((plugins[0] if plugins else {}).get("ipam") or {}).get("poolName")
         if pool not in pools:
             yield wrong("K8S007", network.place, "poolName", pool, ", ".join(sorted(pools)), "its addresses are there")
