@@ -23,26 +23,28 @@ BLUEPRINT = root() / "blueprints" / "train-gpt3-175b.yaml"
 def test_finance_json(capsys: pytest.CaptureFixture[str]) -> None:
     """Every target and term with a price, returns of owning, and shares of draws that sum to one."""
     assert finance.compare(BLUEPRINT, None, draws=200, seed=1, as_json=True) == 0
-    told = json.loads(capsys.readouterr().out)
-    keys = [option["key"] for option in told["options"]]
+    answer = json.loads(capsys.readouterr().out)
+    keys = [option["key"] for option in answer["options"]]
     assert {"onprem", "aws/on_demand", "aws/reserved_3y", "azure/on_demand", "gcp/on_demand"} <= set(keys)
-    assert [option["npv_usd"] for option in told["options"]] == sorted(option["npv_usd"] for option in told["options"])
-    for option in told["options"]:
+    assert [option["npv_usd"] for option in answer["options"]] == sorted(
+        option["npv_usd"] for option in answer["options"]
+    )
+    for option in answer["options"]:
         assert option["levelised_usd_per_gpu_hour"] > option["usd_per_gpu_hour"] * 0.8
         tokens, flops = option["usd_per_million_tokens"], option["usd_per_effective_pflop_hour"]
         assert tokens / flops == pytest.approx(
-            told["options"][0]["usd_per_million_tokens"] / told["options"][0]["usd_per_effective_pflop_hour"]
+            answer["options"][0]["usd_per_million_tokens"] / answer["options"][0]["usd_per_effective_pflop_hour"]
         )
-    drawn = told["uncertainty"]["options"]
+    drawn = answer["uncertainty"]["options"]
     assert {option["key"] for option in drawn} == set(keys)
     assert sum(option["probability_cheapest"] for option in drawn) == pytest.approx(1.0)
-    saved = {entry["rented_key"]: entry for entry in told["returns"]}
-    npv = {option["key"]: option["npv_usd"] for option in told["options"]}
+    saved = {entry["rented_key"]: entry for entry in answer["returns"]}
+    npv = {option["key"]: option["npv_usd"] for option in answer["options"]}
     for key, entry in saved.items():
         assert entry["npv_usd"] == pytest.approx(npv[key] - npv["onprem"], rel=1e-9)
         assert entry["irr_per_year"] is None or (entry["irr_per_year"] > 0.08) == (entry["npv_usd"] > 0)
-    assert told["uncertainty"]["base_saving_usd"] == pytest.approx(
-        saved[told["uncertainty"]["compared_with"]]["npv_usd"]
+    assert answer["uncertainty"]["base_saving_usd"] == pytest.approx(
+        saved[answer["uncertainty"]["compared_with"]]["npv_usd"]
     )
 
 
@@ -66,13 +68,13 @@ def test_another_accelerator_moves_no_figure(
     def figures(*values: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         asked = ["economics.runs=10", *values]
         assert finance.compare(Path("small.yaml"), asked, draws=200, seed=1, as_json=True) == 0
-        told = json.loads(capsys.readouterr().out)
+        answer = json.loads(capsys.readouterr().out)
         quantiles = {
             entry["key"]: {name: value for name, value in entry.items() if name.startswith("npv")}
-            for entry in told["uncertainty"]["options"]
+            for entry in answer["uncertainty"]["options"]
         }
-        returns = {(entry["owned_key"], entry["rented_key"]): entry for entry in told["returns"]}
-        return {entry["key"]: entry for entry in told["options"]}, quantiles, returns
+        returns = {(entry["owned_key"], entry["rented_key"]): entry for entry in answer["returns"]}
+        return {entry["key"]: entry for entry in answer["options"]}, quantiles, returns
 
     before, after = figures(), figures(f"targets.{other}")
     for alone, among in zip(before, after, strict=True):
@@ -135,13 +137,13 @@ def test_tax_delivery_and_loan(capsys: pytest.CaptureFixture[str]) -> None:
     values = ["tco.tax_rate=21 %", "tco.depreciation=macrs_5", "tco.delivery=6 months"]
     values += ["tco.loan.rate=8 %", "tco.loan.term=48 months", "tco.loan.share=50 %"]
     assert finance.compare(BLUEPRINT, values, draws=10, seed=1, as_json=True) == 0
-    told = json.loads(capsys.readouterr().out)["after_tax"]
-    assert told["delivery_months"] == 6
-    by_key = {entry["key"]: entry for entry in told["options"]}
+    answer = json.loads(capsys.readouterr().out)["after_tax"]
+    assert answer["delivery_months"] == 6
+    by_key = {entry["key"]: entry for entry in answer["options"]}
     late = by_key["onprem/bridged"]
     assert late["npv_after_tax_usd"] > by_key["onprem"]["npv_after_tax_usd"]
-    assert told["financed"]["financed_usd"] == pytest.approx(
-        (told["books"][0]["depreciation_usd"] + told["books"][0]["book_value_usd"]) / 2
+    assert answer["financed"]["financed_usd"] == pytest.approx(
+        (answer["books"][0]["depreciation_usd"] + answer["books"][0]["book_value_usd"]) / 2
     )
     assert finance.compare(BLUEPRINT, [*values, "tco.bonus_depreciation=law"], draws=100, seed=1, as_json=False) == 0
     text = capsys.readouterr().out

@@ -95,7 +95,7 @@ def test_a_job_on_a_slice_takes_all_of_its_hosts() -> None:
     "name", ["p5.48xlarge", "Standard_ND96isr_H100_v5", "a4-highgpu-8g", "g2-standard-4", "trn2.48xlarge"]
 )
 def test_a_job_on_one_node_waits_for_no_second_one(name: str) -> None:
-    """One pod, told so, on types whose job is right in the stack and on those that are shaped."""
+    """One pod and one node rank, for jobs taken from the stack as they are and for adapted ones."""
     job = job_of(name, nodes=1)[0]["spec"]
     worker = job["template"]["spec"]["containers"][0]
     called = " ".join([*worker["command"], *worker["args"]])

@@ -358,8 +358,8 @@ def test_command(plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     text = capsys.readouterr().out
     assert "effective cost of 2026-11-02 00:00 to 2026-11-09 00:00 UTC, 168 hours billed" in text
     assert command.actual(stored, [path], **{**asked, "as_json": True}) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["options"][0]["lines"][0]["line"] == "=x: =1+1"
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["options"][0]["lines"][0]["line"] == "=x: =1+1"
     assert command.actual(stored, [path], **{**asked, "as_csv": True}) == 0
     assert ",'=x: =1+1," in capsys.readouterr().out
     for wrong in ({"cost": "list"}, {"tag": "name"}, {"as_json": True, "as_csv": True}, {"rates": ["EUR=x"]}):

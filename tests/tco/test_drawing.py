@@ -98,7 +98,7 @@ FACTOR = st.floats(0.2, 1.9)
 def test_a_draw_of_everything_equals_the_engine(
     book: PriceBook, factors: list[float], work: float, run_time: float, refresh: float | None
 ) -> None:
-    """A draw that moves every input at once is worth what a cash flow made anew with these values is worth."""
+    """A draw that moves every input at once has the same value as a cash flow computed with these inputs."""
     plain = with_overrides(
         dataclasses.replace(PLAIN, growth=GrowthSchedule(refresh_months=refresh, price_change_per_year=-0.1)), **OWNER
     )
@@ -115,13 +115,13 @@ def test_a_draw_of_everything_equals_the_engine(
         if entry.key not in ("growth_fraction_per_year", "refresh_months", "purchase_price_change_per_year")
     }
     economics = with_overrides(dataclasses.replace(plain, utilisation=0.5 * work), **values)
-    anew = _ledger(
+    recomputed = _ledger(
         book,
         economics,
         run_time=run_time,
         **{"aws/p5.48xlarge": P5_USD * factors[0], "dgx-h100": SERVER_USD * factors[1]},
     )
-    expected = {entry.key: entry.npv_usd for entry in anew.costs()}
+    expected = {entry.key: entry.npv_usd for entry in recomputed.costs()}
     found = _npv(simulate(ledger, _draw(**moved)))
     for key in ("onprem/one", "aws/rented"):
         assert found[key] == pytest.approx(expected[key], rel=1e-9)
@@ -148,13 +148,13 @@ def test_after_tax_draws_equal_the_taxed_cash_flow(book: PriceBook, rate: float)
     assert base == {entry.key: pytest.approx(entry.npv_after_tax_usd, rel=1e-9) for entry in expected}
     moved = {"purchase_price": 1.3, "resale_fraction": 0.5, "utilisation": 1.2, "pue": 0.9, "cloud_price": 0.8}
     values = {entry.key: entry.value * moved.get(entry.key, 1.0) for entry in ledger.parameters}
-    anew = _ledger(
+    recomputed = _ledger(
         book,
         with_overrides(dataclasses.replace(PLAIN, utilisation=0.6), **values),
         **{"aws/p5.48xlarge": P5_USD * 0.8, "dgx-h100": SERVER_USD * 1.3},
     )
     found = {entry.key: entry.npv_after_tax_usd for entry in simulate(ledger, _draw(**moved), taxes=_taxes(rate)).costs}
-    taxed = {entry.key: entry.npv_after_tax_usd for entry in after_tax(anew, _taxes(rate))[0]}
+    taxed = {entry.key: entry.npv_after_tax_usd for entry in after_tax(recomputed, _taxes(rate))[0]}
     for key in ("onprem/one", "aws/rented"):
         assert found[key] == pytest.approx(taxed[key], rel=1e-9)
 

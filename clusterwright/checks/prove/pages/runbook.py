@@ -109,7 +109,7 @@ SAID: tuple[Sentence | Table, ...] = (
         file=FILE,
         text="| at most {} releases forward at a time (`SFT135`)",
         values=_releases,
-        rule="slurmdbd reads the records of so many releases before its own",
+        rule="slurmdbd converts the database of that many earlier releases",
     ),
     Sentence(
         file=FILE,

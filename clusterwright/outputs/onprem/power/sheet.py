@@ -78,7 +78,7 @@ def power_and_cooling(design: OnPremDesign, standing: Sequence[Rack], catalogue:
 
 
 def _of_all(design: OnPremDesign, catalogue: Catalogue) -> str:
-    """Return that a figure of air is of all heat, where a liquid carries part of it."""
+    """Return the suffix for an airflow that includes the heat removed by liquid; empty without liquid cooling."""
     return ", if all heat went into it" if heat_of_design(design, catalogue).liquid_w else ""
 
 
