@@ -67,8 +67,8 @@ def test_the_rest_of_the_plan_is_that_of_the_chosen_one() -> None:
 
 
 def test_the_order_of_names_changes_nothing() -> None:
-    """Permuting the allowed names gives the same plan to the last byte."""
-    names = ("p4d.24xlarge", "g6.xlarge", "p5.48xlarge", "g5.xlarge")
+    """The allowed names in every order give the same plan to the last byte."""
+    names = ("g6.xlarge", "p5.48xlarge", "g5.xlarge")
     plans = {dumps(aws(*order)) for order in itertools.permutations(names)}
     assert len({loads(text).options[0].cluster.instance for text in plans}) == 1
     assert len(plans) == 1

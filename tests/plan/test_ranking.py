@@ -435,10 +435,8 @@ def _same_way(way: Alternative, again: Plan) -> Alternative:
     ("of", "values"),
     [
         (plan_of, ()),
-        (plan_of, ("goals.finish_within=10 days",)),
         (plan_of, ("targets.aws.allowed_instances=[p5.48xlarge, p5en.48xlarge]", "targets.aws.instance=null")),
-        (plan_of, TAXED),
-        (service_of, ()),
+        (plan_of, ("goals.finish_within=10 days", *TAXED)),
         (service_of, TAXED),
         (finetuning_of, ()),
     ],
