@@ -428,6 +428,13 @@ def test_too_few_nodes_for_the_peak_say_how_many_it_needs() -> None:
 _UNKNOWN = "workload.framework=an engine nobody measured"
 
 
+@pytest.mark.parametrize(("model", "said"), [("llama-3-70b", {"SRV027"}), ("deepseek-v3", set())])
+def test_drafts_of_heads_that_a_model_does_not_have_are_warned_of(model: str, said: set[str]) -> None:
+    """DeepSeek-V3 was trained with a layer that predicts a further token, Llama 3 without."""
+    plan = _plan(f"workload.model={model}", "workload.precision=fp8", "workload.options.speculative=mtp")
+    assert {warning.id for warning in plan.warnings} & {"SRV027"} == said
+
+
 def test_an_unknown_framework_is_taken_with_a_warning_and_a_wider_band() -> None:
     """A name without measurements widens the band and says so."""
     other = _plan("workload.framework=my-engine", "workload.parallelism.tensor=8")

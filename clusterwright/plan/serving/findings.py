@@ -168,6 +168,19 @@ def unmeasured(service: Service) -> Iterator[Finding]:
         )
 
 
+def no_draft_heads(service: Service, model: Model) -> Iterator[Finding]:
+    """Yield `SRV027`: no heads of the model are known that draft the tokens, as `mtp` has them."""
+    if service.speculative == "mtp" and not model.further_token_layers:
+        yield Finding(
+            id="SRV027",
+            path=("workload", "options", "speculative"),
+            message=f"no heads that predict further tokens are known of {model.name}; a framework without them does "
+            "not start",
+            help="look for num_nextn_predict_layers or mtp layers in its config.json; without them use eagle, ngram or "
+            "draft_model",
+        )
+
+
 def few_at_most(blueprint: Blueprint, options: Sequence[ServingOption]) -> Iterator[Finding]:
     """Yield `SRV026` where an autoscaler may not have the replicas that the peak needs."""
     asked = blueprint.replicas.autoscaling
