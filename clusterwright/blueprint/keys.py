@@ -83,8 +83,11 @@ def what_is_meant(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML ho
     'it is of kind: finetune'
     >>> what_is_meant(("workload", "users"), {"workload": {"kind": "train", "users": 10_000}})
     'it belongs in traffic, of kind: serve'
+    >>> what_is_meant(("kind",), {"kind": "serve", "model": "llama-3-8b"})
+    'it belongs in workload'
     """
-    name, kind = str(path[-1]), _inside(_inside(written, "workload"), _KIND)
+    # The kind of a workload whose keys are not in its section is often beside them.
+    name, kind = str(path[-1]), _inside(_inside(written, "workload") or written, _KIND)
     known = sorted({name for found in section(path, written) for name in found.model_fields})
     in_list = any(isinstance(part, int) for part in path)
     others = (
@@ -209,11 +212,11 @@ def _places() -> Mapping[str, tuple[tuple[KeyPath, str], ...]]:
 
 
 def _places_of(name: str, kind: Any) -> tuple[list[KeyPath], dict[KeyPath, list[str]]]:  # noqa: ANN401 - as written
-    """Return where a kind of work has keys of a name, and which other kinds have one, by place."""
+    """Return where a kind of work, or any if it is unknown, has keys of a name, and which other kinds have one."""
     here: dict[KeyPath, None] = {}
     others: dict[KeyPath, list[str]] = defaultdict(list)
     for path, of_kind in _places().get(name, ()):
-        if of_kind in ("", kind):
+        if of_kind in ("", kind) or kind is None:
             here[path] = None
         else:
             others[path].append(of_kind)

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from clusterwright.blueprint.keys import what_is_meant
 from clusterwright.blueprint.load import LoadedBlueprint, checked, override, position
 from clusterwright.blueprint.reading.document import Document, read
 from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem
@@ -246,7 +247,10 @@ def _of_form(value: dict[str, Any], entries: list[dict[str, Any]]) -> Iterator[P
                 yield _problem((_KEY, place, name), f"{name} is of all workloads", "move it beside workloads")
                 continue
             close = get_close_matches(name, known, n=1)
-            advice = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(sorted(known))}"
+            # Keys of a section are often written beside it, or those of a blueprint with one workload remembered.
+            belongs = what_is_meant((name,), entry).rpartition("If not, ")[2]
+            elsewhere = belongs if belongs.startswith("it ") else f"known here: {', '.join(sorted(known))}"
+            advice = f"did you mean {close[0]!r}?" if close else elsewhere
             yield _problem((_KEY, place, name), f"there is no key {name!r} here", advice)
 
 
@@ -340,8 +344,11 @@ def _alone(document: Document, place: int, entry: dict[str, Any], schedule: Sche
 
 def _in_file(problem: Problem, place: int, entry: dict[str, Any]) -> Problem:
     own = bool(problem.path) and problem.path[0] in _OF_ENTRY and problem.path[0] in entry
-    # A section that is missing belongs into the entry too.
-    return replace(problem, path=(_KEY, place, *problem.path)) if own or problem.path[:1] == ("workload",) else problem
+    if not own and problem.path[:1] != ("workload",):
+        return problem
+    # A section that is missing belongs into the entry, which is where its place is shown.
+    placed = replace(problem, path=(_KEY, place, *problem.path))
+    return placed if own else replace(placed, position=None)
 
 
 def _problem(path: KeyPath, message: str, advice: str) -> Problem:

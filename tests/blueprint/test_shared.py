@@ -126,3 +126,22 @@ def test_a_list_of_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "none.yaml").write_text("name: a\nworkloads: 3\n")
     with pytest.raises(BlueprintError, match="list of 2 to 8"):
         load_shared(tmp_path / "none.yaml")
+
+
+def test_keys_of_a_workload_that_stand_in_its_entry_belong_in_its_section(tmp_path: Path) -> None:
+    """The missing section is shown at its entry, and each key says where it goes."""
+    path = tmp_path / "flat.yaml"
+    path.write_text(
+        "name: lab\nworkloads:\n"
+        "  - name: pretrain\n    kind: train\n    model: llama-3-8b\n    tokens: 2e12\n"
+        "  - name: chat\n    workload: {kind: serve, model: llama-3-8b}\n    traffic: {requests_per_s: 1, users: 2}\n"
+        "targets:\n  onprem: {system: dgx-h100}\n"
+    )
+    with pytest.raises(BlueprintError) as caught:
+        load_shared(path)
+    found = {dotted(problem.path): problem for problem in caught.value.problems}
+    missing = found["workloads.0.workload"]
+    assert missing.position is not None
+    assert (missing.message, missing.position.line) == ("workload is missing", 3)
+    for key in ("kind", "model", "tokens"):
+        assert "it belongs in workload" in (found[f"workloads.0.{key}"].help or "")
