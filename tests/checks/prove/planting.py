@@ -96,16 +96,19 @@ def findings(folder: Path) -> list[Finding]:
 
 
 def each_finding(folder: Path) -> Iterator[Finding]:
-    """Yield what the parts find that need no engine, each part when it is asked for."""
+    """Yield what the parts find that need no engine, each part when it is asked for.
+
+    The form of files comes last: it takes a third of the time, and few faults are of it.
+    """
     documents = read_folder(folder)
     papers = read_papers(documents)
-    yield from prove_files(documents).findings
-    yield from prove_cables(papers).findings
     for result in prove_site(papers):
         yield from result.findings
     of_kubernetes = prove_kubernetes(papers)
     if of_kubernetes is not None:
         yield from of_kubernetes.findings
+    yield from prove_cables(papers).findings
+    yield from prove_files(documents).findings
 
 
 @contextmanager
