@@ -8,6 +8,7 @@ import datetime as dt
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, cast
 
@@ -28,6 +29,8 @@ _MAX_DEPTH = 40
 #: No count has more; Python converts only this many to text and back.
 _MOST_DIGITS = 400
 _SHOWN = 40
+#: Parsed texts in memory: a generated project has about forty.
+_KEPT = 64
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -207,6 +210,12 @@ def parse(text: str, *, name: str) -> Document:
     return Document(
         name=name, text=text, value=value, keys=walk.keys, values=walk.values, problems=tuple(walk.problems)
     )
+
+
+@lru_cache(maxsize=_KEPT)
+def parsed(text: str, *, name: str) -> Document:
+    """Parse YAML text that several rules read, once; its readers must not change the document."""
+    return parse(text, name=name)
 
 
 def document_of(values: Mapping[str, Any], *, name: str) -> Document:

@@ -82,7 +82,8 @@ class Edit:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.new_file or after)
             assert path.read_text() != before, f"{self} changes nothing"
-        set_config(project, dict(self.config))
+        if self.config:
+            set_config(project, dict(self.config))
 
 
 def edits(*names: str) -> tuple[Edit, ...]:
@@ -112,7 +113,22 @@ def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
 
 
 def write(cloud: str, scheduler: str, folder: Path) -> None:
-    """Write a project with its jobs, and set what its README asks for."""
+    """Write a project with its jobs, in which what its README asks for is set."""
+    for name, content in _set_up(cloud, scheduler).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+@cache
+def _set_up(cloud: str, scheduler: str) -> dict[str, bytes]:
+    """Return the files of a project in which what its README asks for is set, which takes seconds."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        _set_what_is_asked(cloud, scheduler, folder)
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _set_what_is_asked(cloud: str, scheduler: str, folder: Path) -> None:
     plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
     option = replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler))
     files = cloud_files(plan, option, load(), USD)

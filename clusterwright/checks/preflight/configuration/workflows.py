@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.blueprint.reading.document import Document, parse
+from clusterwright.blueprint.reading.document import Document, parsed
 from clusterwright.checks.preflight.configuration.frame import WORKFLOW
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
 from clusterwright.checks.preflight.subject import Subject
@@ -40,7 +40,7 @@ def workflow(subject: Subject) -> Iterator[Outcome]:
     for name, content in files.items():
         shown = project.shown(name)
         try:
-            document = parse(content, name=shown)
+            document = parsed(content, name=shown)
         except ClusterwrightError as error:
             good = False
             yield Outcome(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from clusterwright.blueprint.reading.document import Document, parse
+from clusterwright.blueprint.reading.document import Document, parsed
 from clusterwright.blueprint.reading.problems import BlueprintError
 from clusterwright.checks.preflight.results import Place
 from clusterwright.errors import InputError
@@ -206,7 +206,7 @@ def project_of(
         file = f"{folder}/Pulumi.{chosen}.yaml"
         if file not in files:
             continue
-        document = parse(files[file], name=f"{name}/{file}")
+        document = parsed(files[file], name=f"{name}/{file}")
         if document.problems:
             raise BlueprintError(name=document.name, text=document.text, problems=document.problems)
         layers.append(
@@ -239,7 +239,7 @@ def project_of(
 
 
 def _project_file(name: str, files: Mapping[str, str], folder: str) -> dict[str, Any]:
-    value = parse(files[f"{folder}/Pulumi.yaml"], name=f"{name}/{folder}/Pulumi.yaml").value
+    value = parsed(files[f"{folder}/Pulumi.yaml"], name=f"{name}/{folder}/Pulumi.yaml").value
     return value if isinstance(value, dict) else {}
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from clusterwright.blueprint.reading.document import parse
+from clusterwright.blueprint.reading.document import parsed
 from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.judging import registered
 from clusterwright.checks.preflight.programs.object_rules import object_problems
@@ -112,7 +112,7 @@ def _unreadable(subject: Subject) -> Iterator[tuple[str, str]]:
         for part in re.split(r"(?m)^---[ \t]*$", content):
             try:
                 if part.strip():
-                    parse(part, name=name)
+                    parsed(part, name=name)
             except ClusterwrightError as error:
                 yield name, str(error).splitlines()[0]
                 break

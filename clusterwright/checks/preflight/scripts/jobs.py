@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.blueprint.reading.document import parse
+from clusterwright.blueprint.reading.document import parsed
 from clusterwright.catalog.records import Instance
 from clusterwright.checks.preflight.files.shell import Line, is_script, lines
 from clusterwright.checks.preflight.files.values import text, whole
@@ -311,7 +311,7 @@ def _manifest(instance: Instance, name: str, content: str) -> Iterator[Found]:
     line = 0
     for part in re.split(r"(?m)^---\s*$", content):
         with suppress(ClusterwrightError):
-            yield from _pods(instance, name, line, parse(part, name=name).value, several=False)
+            yield from _pods(instance, name, line, parsed(part, name=name).value, several=False)
         line += part.count("\n")
 
 

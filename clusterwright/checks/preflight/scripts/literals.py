@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TypeGuard
 
-from clusterwright.blueprint.reading.document import parse
+from clusterwright.blueprint.reading.document import parsed
 from clusterwright.checks.preflight.files.shell import is_script, lines
 from clusterwright.checks.preflight.results import Outcome, Place
 from clusterwright.checks.preflight.subject import Subject
@@ -182,7 +182,7 @@ def _of_manifest(name: str, content: str) -> Iterator[tuple[int, str]]:
     first = 0
     for part in re.split(r"(?m)^---[ \t]*$", content):
         with suppress(ClusterwrightError):
-            document = parse(part, name=name)
+            document = parsed(part, name=name)
             for path, called in _pairs(document.value, ()):
                 at = document.values.get(path)
                 yield first + (at.line if at is not None else 1), f"a value of {called}"

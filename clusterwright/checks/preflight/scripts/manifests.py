@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from clusterwright.blueprint.reading.document import parse
+from clusterwright.blueprint.reading.document import parsed
 from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.scripts.pods import ACCELERATORS
 from clusterwright.checks.preflight.subject import Subject
@@ -98,7 +98,7 @@ def manifests(subject: Subject) -> Iterator[Manifest]:
         line = 0
         for part in _DOCUMENT_END.split(content):
             with suppress(ClusterwrightError):
-                value = parse(part, name=name).value
+                value = parsed(part, name=name).value
                 if isinstance(value, dict) and "kind" in value and "apiVersion" in value:
                     yield Manifest(file=name, line=line, value=value)
             line += part.count("\n")

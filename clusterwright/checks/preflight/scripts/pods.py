@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from clusterwright.blueprint.reading.document import Document, parse
+from clusterwright.blueprint.reading.document import Document, parsed
 from clusterwright.checks.preflight.files.values import whole
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
@@ -109,7 +109,7 @@ def _documents(subject: Subject) -> Iterator[tuple[str, int, Document]]:
         for part in _DOCUMENT_END.split(content):
             # What is empty or a template is no manifest.
             with suppress(ClusterwrightError):
-                yield subject.project.shown(name), line, parse(part, name=name)
+                yield subject.project.shown(name), line, parsed(part, name=name)
             line += part.count("\n")
 
 
