@@ -95,8 +95,13 @@ _GROUPS = _TUNE.replace("sequence_length: 2048", "framework: trl\n  objective: g
 )
 
 
+_NEMO = _TUNE.replace("global_batch: 32", "global_batch: 32\n  framework: nemo").replace(
+    "p5.4xlarge, max_nodes: 1", "p5.48xlarge, min_nodes: 2, max_nodes: 2"
+)
+
+
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
-@pytest.mark.parametrize("text", [_GROUPS, _TUNE], ids=["trl", "torchtune"])
+@pytest.mark.parametrize("text", [_GROUPS, _TUNE, _NEMO], ids=["trl", "torchtune", "megatron-bridge"])
 def test_jobs_that_fine_tune_start_with_stand_ins(command: Command, tmp_path: Path, text: str, scheduler: str) -> None:
     """What only their user knows is made up: weights, data, learning rate, and the reward of generated answers."""
     blueprint, folder = tmp_path / "blueprint.yaml", tmp_path / "project"

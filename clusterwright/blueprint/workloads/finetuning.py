@@ -179,7 +179,7 @@ class Finetune(Section):
     )
     framework: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(names.plain)] = Field(
         "torchtune",
-        description="torchtune, litgpt, nemo, trl, accelerate, axolotl, unsloth; others have a wider band",
+        description="torchtune, litgpt, nemo (megatron-bridge), trl, accelerate, axolotl, unsloth; others: wider band",
     )
     data: FinetuneData = Field(description="what the model is trained on")
     rollouts: Rollouts | None = Field(None, description="answers that the model generates, with objective: grpo")

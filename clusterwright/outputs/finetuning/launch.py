@@ -1,11 +1,21 @@
-"""The files that start a fine-tuning run: what torchtune, TRL and Accelerate read, and the job."""
+"""The files that start a fine-tuning run: what its software reads, and the job."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from clusterwright.blueprint.workloads.finetuning import REWARDS
 from clusterwright.catalog.records import Catalogue
-from clusterwright.outputs.finetuning.launcher import example_rate, generates, launcher, no_trl, oldest_trl, trl_files
+from clusterwright.outputs.finetuning.launcher import (
+    Launcher,
+    bridges,
+    example_rate,
+    generates,
+    launcher,
+    no_job,
+    oldest_trl,
+    trl_files,
+)
+from clusterwright.outputs.finetuning.megatron_bridge import PROGRAM, SETTINGS
 from clusterwright.outputs.finetuning.torchtune import no_torchtune
 from clusterwright.outputs.folder import File, text
 from clusterwright.outputs.kind import ClusterJob, Start
@@ -14,6 +24,7 @@ from clusterwright.outputs.launch.adapters import fabric_of, hosts_per_node
 from clusterwright.outputs.launch.fabric import container_mounts, settings_for, shell_lines
 from clusterwright.outputs.templates import render
 from clusterwright.outputs.training.job_settings import SHARED, launch_folder
+from clusterwright.plan.finetuning.megatron_bridge import RELEASE, architecture_of, counts_with_megatron, no_bridge
 from clusterwright.plan.finetuning.record import (
     FinetuningOption,
     FinetuningPlan,
@@ -23,6 +34,7 @@ from clusterwright.plan.finetuning.record import (
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.finetuning import layout_text
 from clusterwright.plan.text.words import on_target
+from clusterwright.sizing.finetuning.job import NONE
 
 #: The manifest of the example job in a cloud's project with Kubernetes.
 _EXAMPLE = "examples/all_reduce.yaml"
@@ -41,12 +53,13 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
         written: files of the target's folder: on a cloud's Kubernetes the example job, which has what pods need.
     """
     tuned, chosen = finetuning_plan(plan), finetuning_option(option)
-    reason = no_trl(tuned, chosen, catalogue.accelerators[option.cluster.accelerator].vendor)
+    reason = no_job(tuned, chosen, catalogue.accelerators[option.cluster.accelerator].vendor)
     if reason:
         said = f"# Launching {plan.name}\n\nNo launch files are written: {reason}.\n"
         return {"launch/README.md": text(said)}
     starts = launcher(tuned, chosen)
-    files = {name: text(content) for name, content in {**trl_files(tuned, chosen), **starts.files}.items()}
+    also = {} if bridges(tuned, chosen) else trl_files(tuned, chosen)
+    files = {name: text(content) for name, content in {**also, **starts.files}.items()}
     if option.deployment.scheduler == "slurm":
         files["finetune.sbatch"] = File(content=_sbatch(tuned, chosen, catalogue).encode(), executable=True)
     else:
@@ -73,7 +86,7 @@ def launch(plan: Plan, option: Option, catalogue: Catalogue, written: Mapping[st
 
 
 def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> ClusterJob | None:
-    """Return the job for Kubernetes on premises; None where TRL or the cluster cannot run it."""
+    """Return the job for Kubernetes on premises; None where no software or the cluster cannot run it."""
     from clusterwright.outputs.finetuning.kubernetes import (  # noqa: PLC0415 - only what is asked for is loaded
         MANIFEST,
         cluster_manifest,
@@ -81,7 +94,7 @@ def cluster_job(plan: Plan, option: Option, cluster: KubernetesCluster) -> Clust
     )
 
     tuned, chosen = finetuning_plan(plan), finetuning_option(option)
-    if not cluster.operators or not cluster.posix or no_trl(tuned, chosen, cluster.vendor):
+    if not cluster.operators or not cluster.posix or no_job(tuned, chosen, cluster.vendor):
         return None
     starts = launcher(tuned, chosen)
     manifest = cluster_manifest(tuned, chosen, cluster, launcher=starts)
@@ -139,7 +152,6 @@ def _sbatch(plan: FinetuningPlan, option: FinetuningOption, catalogue: Catalogue
 
 def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
     layout, starts = option.performance.layout, launcher(plan, option)
-    tunes = starts.program == "tune"
     batch = f"{layout.micro_batch} × {layout.data} × {layout.accumulation} = "
     lines = [
         f"# Launching {plan.name} {on_target(option.target)}",
@@ -149,22 +161,9 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
             f"groups × passes = {batch}{layout.micro_batch * layout.data * layout.accumulation} of an update."
         ),
         "",
-        f"- `trl.yaml`: arguments of TRL ({oldest_trl(plan, option)} or newer)",
-        "- `accelerate.yaml`: processes, and what FSDP divides",
-        *([f"- `torchtune.yaml`: the configuration of torchtune's `{starts.words['recipe']}`"] if tunes else []),
+        *_listed(plan, option, starts),
     ]
-    weights = (
-        "It needs base weights as a folder and the data set as a file of conversations (`messages`, JSON lines) on the "
-        "shared file system or by its name at Hugging Face, "
-        if tunes
-        else "It needs base weights and data set on the shared file system (or names of Hugging Face, where nodes "
-        "reach it), "
-    )
-    again = (
-        "It starts again from its last whole epoch, the only times at which torchtune writes all that it needs."
-        if tunes
-        else f"It starts again from its last checkpoint; the last {option.design.storage.checkpoints_kept} are kept."
-    )
+    weights, again = _needed(plan, starts), _again(option, starts)
     if option.deployment.scheduler == "slurm":
         lines += [
             (
@@ -196,18 +195,90 @@ def _readme(plan: FinetuningPlan, option: FinetuningOption) -> str:
         ]
     if generates(plan):
         lines += ["", _rewards(plan, option)]
-    if tunes:
-        lines += ["", "The plan counts with torchtune, and the job uses it; TRL's memory and speed are its own."]
-    elif plan.workload.framework.lower() not in ("trl", "accelerate", "transformers"):
-        why = no_torchtune(plan, option) if plan.workload.framework.lower() == "torchtune" else ""
+    return "\n".join([*lines, *_counted(plan, option, starts)]) + "\n"
+
+
+def _listed(plan: FinetuningPlan, option: FinetuningOption, starts: Launcher) -> list[str]:
+    """Return what each file is."""
+    if starts.program == "torchrun":
+        return [
+            f"- `{PROGRAM}`: the program, for Megatron-Bridge {RELEASE}: its interface may differ in other releases",
+            f"- `{SETTINGS}`: the plan's numbers, by the names of its configuration",
+        ]
+    recipe = starts.words["recipe"]
+    return [
+        f"- `trl.yaml`: arguments of TRL ({oldest_trl(plan, option)} or newer)",
+        "- `accelerate.yaml`: processes, and what FSDP divides",
+        *([f"- `torchtune.yaml`: the configuration of torchtune's `{recipe}`"] if recipe else []),
+    ]
+
+
+def _needed(plan: FinetuningPlan, starts: Launcher) -> str:
+    """Return the start of a sentence on what a job needs."""
+    if starts.program == "accelerate":
+        return (
+            "It needs base weights and data set on the shared file system (or names of Hugging Face, where nodes "
+            "reach it), "
+        )
+    kind = architecture_of(plan.workload.model) if starts.program == "torchrun" else ""
+    return (
+        f"It needs base weights as a folder{f' of Hugging Face (`{kind}`)' if kind else ''} and the data set as a file "
+        "of conversations (`messages`, JSON lines) on the shared file system or by its name at Hugging Face, "
+    )
+
+
+def _again(option: FinetuningOption, starts: Launcher) -> str:
+    """Return from where a job starts again."""
+    if starts.program == "tune":
+        return "It starts again from its last whole epoch, the only times at which torchtune writes all that it needs."
+    return f"It starts again from its last checkpoint; the last {option.design.storage.checkpoints_kept} are kept."
+
+
+def _counted(plan: FinetuningPlan, option: FinetuningOption, starts: Launcher) -> list[str]:
+    """Return whether the plan counts with what starts the job, and what else its user has to know of that."""
+    work = plan.workload
+    if starts.program == "tune":
+        return ["", "The plan counts with torchtune, and the job uses it; TRL's memory and speed are its own."]
+    if starts.program == "torchrun":
+        return ["", *_converted(plan, option)]
+    if work.framework.lower() in ("trl", "accelerate", "transformers"):
+        return []
+    why = no_torchtune(plan, option) if work.framework.lower() == "torchtune" else ""
+    if counts_with_megatron(work):
+        why = f"for which Megatron-Bridge {RELEASE} has no run like this: {no_bridge(work, option)}"
+    return [
+        "",
+        (
+            f"The plan counts with {work.framework}{f' ({why})' if why else ''}; these files are for TRL, "
+            "whose memory and speed are its own: set `workload.framework: trl` to plan with its wider band."
+        ),
+    ]
+
+
+def _converted(plan: FinetuningPlan, option: FinetuningOption) -> list[str]:
+    """Return how weights get into Megatron's form and out of it, and what stands in for a pass of several sequences."""
+    work, layout = plan.workload, option.performance.layout
+    out = "`examples/conversion/adapter/export_adapter.py` writes adapters"
+    if work.method == "full":
+        divided = "mfsdp/convert_checkpoints_fsdp.py export" if layout.sharding != NONE else "convert.sh export"
+        folder = "examples/conversion" if layout.sharding != NONE else "scripts/conversion"
+        out = f"`{folder}/{divided}` writes the model"
+    lines = [
+        (
+            "The job converts Hugging Face's weights while it loads them, so nothing is converted before. Its "
+            f"checkpoints are Megatron's: {out} for Hugging Face (in Megatron-Bridge's repository)."
+        )
+    ]
+    if work.packing and layout.micro_batch > 1:
         lines += [
             "",
             (
-                f"The plan counts with {plan.workload.framework}{f' ({why})' if why else ''}; these files are for TRL, "
-                "whose memory and speed are its own: set `workload.framework: trl` to plan with its wider band."
+                f"Megatron-Bridge packs for passes of one sequence: one of {layout.micro_batch} × "
+                f"{work.sequence_length:,} tokens stands in for {layout.micro_batch}, with samples no longer than "
+                "before."
             ),
         ]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _variables(plan: FinetuningPlan) -> str:
@@ -236,7 +307,7 @@ def _rewards(plan: FinetuningPlan, option: FinetuningOption) -> str:
 def start(plan: Plan, option: Option, catalogue: Catalogue) -> Start | None:
     """Return how the job is submitted on a cloud; None where none is written."""
     vendor, tuned = catalogue.accelerators[option.cluster.accelerator].vendor, finetuning_plan(plan)
-    if no_trl(tuned, finetuning_option(option), vendor):
+    if no_job(tuned, finetuning_option(option), vendor):
         return None
     if option.deployment.scheduler == "kubernetes":
         return Start(
@@ -259,4 +330,4 @@ def contents(option: Option) -> str:
     """Return where the job is in the folder of a target, as a line of the output folder's README."""
     on_premises = (option.target, option.deployment.scheduler) == ("onprem", "kubernetes")
     folder = "onprem/kubernetes/jobs" if on_premises else f"{option.target}/launch"
-    return f"- `{folder}/`: the run, as TRL's and Accelerate's files with the layout's numbers"
+    return f"- `{folder}/`: the run, as files of its software with the layout's numbers"

@@ -1,4 +1,4 @@
-"""What starts the processes of a fine-tuning run: torchtune, or Accelerate with TRL, and the files that it reads."""
+"""What starts a fine-tuning run: torchtune, Megatron-Bridge, or Accelerate with TRL, and the files that it reads."""
 
 import math
 from collections.abc import Mapping
@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from clusterwright.outputs.finetuning.megatron_bridge import PROGRAM, SETTINGS, bridge_config, bridge_program
 from clusterwright.outputs.finetuning.torchtune import RELEASE, no_torchtune, recipe, torchtune_config
 from clusterwright.outputs.launch.adapters import hosts_per_node
 from clusterwright.outputs.training.sharded import fsdp_config, yaml_text
+from clusterwright.plan.finetuning.megatron_bridge import RELEASE as BRIDGE_RELEASE
+from clusterwright.plan.finetuning.megatron_bridge import counts_with_megatron, no_bridge
 from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan, FinetuningWorkload
 from clusterwright.sizing.finetuning.job import NONE
 
@@ -75,10 +78,26 @@ def example_rate(work: FinetuningWorkload) -> str:
 
 
 def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
-    """Return torchtune where the plan counts with it and a recipe has the run, else Accelerate with TRL."""
+    """Return what the plan counts with where that can express the run, else Accelerate with TRL."""
     machines = option.training_nodes * hosts_per_node(option)
+    each = option.performance.layout.gpus // machines
+    if bridges(plan, option):
+        meeting = '--rdzv-backend c10d --rdzv-endpoint "$MAIN_HOST:29400" ' if machines > 1 else ""
+        return Launcher(
+            program="torchrun",
+            holds=f"Megatron-Bridge {BRIDGE_RELEASE}, Megatron-Core and Transformer Engine",
+            files={
+                PROGRAM: bridge_program(),
+                SETTINGS: yaml_text(bridge_config(plan, option, save_steps=save_steps(option))),
+            },
+            words={
+                "recipe": "",
+                "bridge": PROGRAM,
+                "together": f"--nnodes {machines} --nproc-per-node {each} {meeting}",
+                "rewarded": False,
+            },
+        )
     if _tunes(plan, option):
-        each = option.performance.layout.gpus // machines
         together = (
             f"--nnodes {machines} --nproc_per_node {each} --rdzv_backend c10d --rdzv_id {plan.name} "
             '--rdzv_endpoint "$MAIN_HOST:29400" '
@@ -89,6 +108,7 @@ def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
             files={"torchtune.yaml": yaml_text(torchtune_config(plan, option))},
             words={
                 "recipe": recipe(plan, option),
+                "bridge": "",
                 "together": together if option.performance.layout.gpus > 1 else "",
                 "rewarded": False,
             },
@@ -101,6 +121,7 @@ def launcher(plan: FinetuningPlan, option: FinetuningOption) -> Launcher:
         files=trl_files(plan, option),
         words={
             "recipe": "",
+            "bridge": "",
             "machines": machines,
             "processes": option.performance.layout.gpus,
             "script": _SCRIPTS[plan.workload.objective],
@@ -117,6 +138,11 @@ def generates(plan: FinetuningPlan) -> bool:
 def oldest_trl(plan: FinetuningPlan, option: FinetuningOption) -> str:
     """Return the first release of TRL that has all arguments of a plan; older ones ignore what they do not know."""
     return f"0.{max(_SINCE[name] for name in trl_config(plan, option) if name in _SINCE)}"
+
+
+def bridges(plan: FinetuningPlan, option: FinetuningOption) -> bool:
+    """Tell whether Megatron-Bridge starts a run: the plan counts with it, and it can."""
+    return counts_with_megatron(plan.workload) and not no_bridge(plan.workload, option)
 
 
 def _tunes(plan: FinetuningPlan, option: FinetuningOption) -> bool:
@@ -136,11 +162,22 @@ def trl_files(plan: FinetuningPlan, option: FinetuningOption) -> dict[str, str]:
     }
 
 
-def no_trl(plan: FinetuningPlan, option: FinetuningOption, vendor: str) -> str:
-    """Return why TRL and Accelerate cannot express a run on a vendor's accelerators, empty if they can."""
+def no_job(plan: FinetuningPlan, option: FinetuningOption, vendor: str) -> str:
+    """Return why no file is written that starts a run on a vendor's accelerators, empty if one is."""
+    if vendor != "NVIDIA":
+        return f"accelerators of {vendor} need their vendor's own build of the training software"
+    if bridges(plan, option):
+        return ""
+    reason = _no_trl(plan, option)
+    if reason and counts_with_megatron(plan.workload):
+        return f"{reason}; of Megatron-Bridge, {no_bridge(plan.workload, option)}"
+    return reason
+
+
+def _no_trl(plan: FinetuningPlan, option: FinetuningOption) -> str:
+    """Return why TRL and Accelerate cannot express a run, empty if they can."""
     work, layout = plan.workload, option.performance.layout
     reasons = {
-        f"accelerators of {vendor} need their vendor's own build of the training software": vendor != "NVIDIA",
         f"{layout.tensor} accelerators share each layer, which FSDP does not": layout.tensor > 1,
         f"TRL's command line has no {work.method} of this form: write the peft configuration yourself": work.method
         not in (*_LOW_RANK, "full")

@@ -21,6 +21,7 @@ from clusterwright.plan.finetuning.findings import (
     idle_accelerators,
     too_few_nodes,
     unknown_framework,
+    unlaunched,
     unmeasured_objective,
 )
 from clusterwright.plan.finetuning.job import (
@@ -177,6 +178,7 @@ class FinetuningEngine(EndingRun):
             *unmeasured_objective(self.job),
             *idle_accelerators(tuned),
             *capped_power(blueprint),
+            *unlaunched(self.workload(blueprint), tuned),
         )
 
     def useful_share(self, point: SizedPoint) -> float:

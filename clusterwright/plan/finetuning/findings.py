@@ -7,7 +7,8 @@ from clusterwright.blueprint.schema import TARGETS, Blueprint, finetune_of
 from clusterwright.catalog.records import Catalogue, Model, NodeType
 from clusterwright.errors import Finding
 from clusterwright.plan.bounds import NodeBounds
-from clusterwright.plan.finetuning.record import FinetuningOption
+from clusterwright.plan.finetuning.megatron_bridge import counts_with_megatron, unbridged
+from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningWorkload
 from clusterwright.sizing.finetuning.calibration import Calibration
 from clusterwright.sizing.finetuning.configuration import FULL, QLORA
 from clusterwright.sizing.finetuning.job import FinetuneJob
@@ -129,3 +130,10 @@ def capped_power(blueprint: Blueprint) -> Iterator[Finding]:
                 message=f"targets.{name}.power_cap slows no prediction of fine-tuning",
                 help="measure a run with the cap, or remove it",
             )
+
+
+def unlaunched(work: FinetuningWorkload, options: Sequence[FinetuningOption]) -> tuple[Finding, ...]:
+    """Return `FTN024` for a run that counts with NeMo or Megatron and that Megatron-Bridge cannot start, each once."""
+    if not counts_with_megatron(work):
+        return ()
+    return tuple(dict.fromkeys(finding for option in options for finding in unbridged(work, option)))

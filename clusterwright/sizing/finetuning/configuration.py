@@ -33,6 +33,8 @@ QUERY, KEY, VALUE, OUTPUT, MLP = "query", "key", "value", "output", "mlp"
 EVERY_MATRIX = frozenset({QUERY, KEY, VALUE, OUTPUT, MLP})
 #: How layers are recomputed: all, none, all if it does not fit otherwise, as many as it takes to fit.
 ALWAYS, NEVER, WHOLE, PARTLY = "always", "never", "whole", "partly"
+#: The family of frameworks that share layers between accelerators by themselves: NeMo and Megatron.
+MEGATRON = "benchmark"
 #: Tokens that tensors may take of an accelerator; the rest is the context's and the allocator's.
 _USABLE_SHARE = 0.93
 #: Trained tokens of prompt tuning (Lester et al. 2021, arXiv 2104.08691, figure 3), bottleneck of an adapter (Houlsby

@@ -27,6 +27,7 @@ from clusterwright.sizing.finetuning.columns import DEVICE
 from clusterwright.sizing.finetuning.configuration import (
     ALWAYS,
     FULL,
+    MEGATRON,
     NEVER,
     Columns,
     Configuration,
@@ -60,8 +61,6 @@ _MOST_NODES = 1024
 _Z90 = NormalDist().inv_cdf(0.9)
 #: No band is narrower, and no probability nearer to 0 or 1.
 _NARROWEST = 1e-6
-#: Frameworks that share layers between accelerators by themselves.
-_SHARES_LAYERS = "benchmark"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,7 +155,7 @@ def trained_parameters(job: FinetuneJob) -> float:
 def _tensors(job: FinetuneJob, node: NodeType) -> tuple[int, ...]:
     if job.tensor is not None:
         return (job.tensor,)
-    if job.framework != _SHARES_LAYERS:
+    if job.framework != MEGATRON:
         return (1,)
     heads = float(job.model.shape.query_heads)
     return tuple(size for size in _TENSOR if node.gpus % size == 0 and heads % size == 0)

@@ -32,6 +32,7 @@ _ANSWERS = (
     " reward: accuracy_reward}\n"
 )
 _ONE_GPU = "  parallelism: {gpus: 1}\n"
+_SHARED_LAYERS = _LOW_RANK + "  parallelism: {tensor: 4, micro_batch: 2}\n  gradient_checkpointing: true\n"
 
 
 def _site(name: str, workload: str, *, framework: str, scheduler: str, batch: int = 64, nodes: int = 2) -> str:
@@ -49,11 +50,14 @@ SITES = {
     "packed": _site("packed", _PACKED_BASE + _ONE_GPU, framework="trl", scheduler="slurm", nodes=1),
     "pairs": _site("pairs", _PAIRS, framework="trl", scheduler="kubernetes"),
     "whole": _site("whole", _WHOLE, framework="trl", scheduler="slurm"),
+    "bridge": _site("bridge", _SHARED_LAYERS, framework="megatron-bridge", scheduler="slurm"),
+    "bridge-pods": _site("bridge-pods", _WHOLE, framework="nemo", scheduler="kubernetes"),
     "answers": _site("answers", _ANSWERS, framework="trl", scheduler="slurm"),
     "answers-pods": _site("answers-pods", _ANSWERS, framework="trl", scheduler="kubernetes"),
 }
 _SCRIPT, _MANIFEST = "launch/finetune.sbatch", "kubernetes/jobs/finetune.yaml"
 _TRL, _ACCELERATE, _TORCHTUNE = "launch/trl.yaml", "launch/accelerate.yaml", "launch/torchtune.yaml"
+_BRIDGE, _PROGRAM = "launch/bridge.yaml", "launch/bridge.py"
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,65 @@ _FAULTS = (
     _Edit("answers-pods", _MANIFEST, r"vllm_max_model_length: \d+", "vllm_max_model_length: 128", "FTJ006"),
     _Edit("answers-pods", _MANIFEST, r"steps_per_generation: \d+", "steps_per_generation: 77", "FTJ006"),
 )
+#: Values of `bridge.yaml` that a plan decides: of adapters on shared layers, and of all weights divided over two hosts.
+_BRIDGE_VALUES = (
+    ("tensor_model_parallel_size", "4", "8", "FTJ002"),
+    ("pipeline_model_parallel_size", "1", "2", "FTJ002"),
+    ("context_parallel_size", "1", "2", "FTJ002"),
+    ("sequence_parallel", "true", "false", "FTJ002"),
+    ("recompute_granularity", "full", "selective", "FTJ002"),
+    ("recompute_method", "uniform", "block", "FTJ002"),
+    ("recompute_num_layers", "1", "4", "FTJ002"),
+    ("grad_reduce_in_fp32", "true", "false", "FTJ002"),
+    ("micro_batch_size", "1", "2", "FTJ002"),
+    ("global_batch_size", "32", "64", "FTJ002"),
+    ("use_megatron_fsdp", "false", "true", "FTJ002"),
+    ("seq_length", "8192", "4096", "FTJ003"),
+    ("enable_offline_packing", "true", "false", "FTJ003"),
+    ("packed_sequence_size", "8192", "16384", "FTJ003"),
+    ("max_single_sequence_length", "4096", "8192", "FTJ003"),
+    ("num_epochs", r"2\.0", "1.0", "FTJ003"),
+    ("recipe", "bf16_mixed", "fp16_mixed", "FTJ003"),
+    ("optimizer", "adam", "sgd", "FTJ003"),
+    ("method", "lora", "dora", "FTJ004"),
+    ("dim", "16", "32", "FTJ004"),
+    ("alpha", "32", "16", "FTJ004"),
+    ("save_interval", r"\d+", "100000", "FTJ005"),
+    ("most_recent_k", r"\d+", "900", "FTJ005"),
+    ("ckpt_format", "torch_dist", "fsdp_dtensor", "FTJ005"),
+)
+_BRIDGE_DIVISION = (
+    ("use_megatron_fsdp", "true", "false", "FTJ002"),
+    ("data_parallel_sharding_strategy", "optim_grads_params", "optim", "FTJ002"),
+    ("num_distributed_optimizer_instances", "2", "1", "FTJ002"),
+    ("init_model_with_meta_device", "true", "false", "FTJ002"),
+    ("grad_reduce_in_fp32", "false", "true", "FTJ002"),
+    ("ckpt_format", "fsdp_dtensor", "torch_dist", "FTJ005"),
+)
+_BRIDGE_FAULTS = (
+    *(
+        _Edit("bridge", _BRIDGE, rf" {key}: {old}\n", f" {key}: {new}\n", rule)
+        for key, old, new, rule in _BRIDGE_VALUES
+    ),
+    *(
+        _Edit("bridge-pods", _MANIFEST, rf" {key}: {old}\n", f" {key}: {new}\n", rule)
+        for key, old, new, rule in _BRIDGE_DIVISION
+    ),
+    _Edit("bridge", _BRIDGE, r"  - linear_proj\n", "", "FTJ004"),
+    _Edit("bridge", _BRIDGE, r"\ndataset:\n  seq_length: 8192", "\ndataset:\n  seq_length: 2048", "FTJ003"),
+    _Edit("bridge", _BRIDGE, r"optimizer: adam", "optimizer: adam\n  optimizer_cpu_offload: true", "FTJ003"),
+    _Edit("bridge", _BRIDGE, r"most_recent_k", "save_optim: false\n  most_recent_k", "FTJ005"),
+    _Edit("bridge", _PROGRAM, r"load=results", "load=None", "FTJ005"),
+    _Edit("bridge", _SCRIPT, r"torchrun --nnodes 2", "torchrun --nnodes 1", "FTJ001"),
+    _Edit("bridge", _SCRIPT, r"--nproc-per-node 8", "--nproc-per-node 4", "FTJ001"),
+    _Edit("bridge", _SCRIPT, r"--nproc-per-node 8 ", "", "FTJ001"),
+    _Edit("bridge", _SCRIPT, r'--rdzv-endpoint "\$MAIN_HOST:29400"', "--rdzv-endpoint localhost:29400", "FTJ001"),
+    _Edit("bridge", _SCRIPT, r" bridge\.py", " old.py", "FTJ001"),
+    _Edit("bridge", _SCRIPT, r'CHECKPOINT_PATH:=/shared/\S+"', 'CHECKPOINT_PATH:=/scratch/mine}"', "FTJ005"),
+    _Edit("bridge-pods", _MANIFEST, r"peft:\n", "peft: {method: lora, dim: 8}\n", "FTJ004"),
+    _Edit("bridge-pods", _MANIFEST, r"load=results", "load=weights", "FTJ005"),
+    _Edit("bridge", "launch/README.md", r"the last \d+ are kept", "the last 77 are kept", "PAG001"),
+)
 _USERS_OWN = (
     _Edit("tune", _SCRIPT, r"LEARNING_RATE:=", "LEARNING_RATE:=3e-4"),
     _Edit("tune", _SCRIPT, r"DATA_PATH:=", "DATA_PATH:=/shared/data/mine.jsonl"),
@@ -159,6 +222,11 @@ _USERS_OWN = (
     _Edit("whole", _TRL, r"optim: adamw_torch", "optim: adamw_torch_fused"),
     _Edit("whole", _TRL, r"\Z", "warmup_ratio: 0.03\nlr_scheduler_type: cosine\n"),
     _Edit("whole", _ACCELERATE, r"debug: false", "debug: true"),
+    _Edit("bridge", _BRIDGE, r"log_interval: 10", "log_interval: 1"),
+    _Edit("bridge", _BRIDGE, r"lr_decay_style: cosine", "lr_decay_style: linear"),
+    _Edit("bridge", _BRIDGE, r" weight_decay: 0\.01", " weight_decay: 0.1"),
+    _Edit("bridge", _BRIDGE, r"dropout: 0\.0", "dropout: 0.1"),
+    _Edit("bridge", _PROGRAM, r"eval_iters=0", "eval_iters=8"),
     _Edit("answers", _TRL, r"beta: \S+", "beta: 0.01"),
     _Edit("answers", _SCRIPT, r"REWARD:=\w+", "REWARD:=think_format_reward"),
     _Edit("tune-pods", "kubernetes/jobs/job.env", r"LEARNING_RATE=\S*", "LEARNING_RATE=3e-4"),
@@ -193,7 +261,7 @@ def test_nothing_is_found_in_a_job_as_it_was_written(site: Sites, name: str) -> 
     assert [finding.message for finding in findings(folder)] == []
 
 
-@pytest.mark.parametrize("edit", _FAULTS, ids=lambda edit: f"{edit.site}: {edit.new[:40]!r}")
+@pytest.mark.parametrize("edit", [*_FAULTS, *_BRIDGE_FAULTS], ids=lambda edit: f"{edit.site}: {edit.new[:40]!r}")
 def test_a_mistake_in_a_job_is_found(site: Sites, edit: _Edit, tmp_path: Path) -> None:
     """The rule for what was changed finds it."""
     assert edit.rule in _edited(site, edit, tmp_path / "site")

@@ -1,18 +1,17 @@
 """The files of a fine-tuning job against its plan: processes, sharding, batch, adapters, checkpoints, answers.
 
-The job is a Slurm script or a Kubernetes manifest that starts torchtune, or TRL with Accelerate. Its configuration is
-next to the script or in the manifest's ConfigMap. Users choose learning rate, data, image and logging themselves.
+The job is a Slurm script or a Kubernetes manifest that starts torchtune, Megatron-Bridge, or TRL with Accelerate. Its
+configuration is next to the script or in the manifest's ConfigMap. Users choose learning rate, data, image and logging
+themselves.
 """
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import isclose
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 from clusterwright import assets
 from clusterwright.blueprint.workloads.finetuning import MATRICES_BY_NAME
+from clusterwright.checks.prove.jobs import megatron_bridge
 from clusterwright.checks.prove.jobs.script import (
     SHARED_FOLDER,
     directives,
@@ -22,30 +21,32 @@ from clusterwright.checks.prove.jobs.script import (
     rules_of,
 )
 from clusterwright.checks.prove.jobs.settings import Said, assigned
-from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at
-from clusterwright.checks.prove.papers import CellError, Papers, Rule, absent, examined
-from clusterwright.checks.prove.records import Result
-from clusterwright.checks.prove.yaml_text import YamlTextError, yaml_documents
-from clusterwright.errors import Finding
-from clusterwright.plan.finetuning.record import (
-    FinetuningOption,
-    FinetuningPlan,
-    FinetuningWorkload,
-    finetuning_option,
-    finetuning_plan,
+from clusterwright.checks.prove.jobs.tuning_files import (
+    ACCELERATE,
+    BRIDGE,
+    MANIFEST,
+    SCRIPT,
+    TORCHTUNE,
+    TRL,
+    TuningJob,
+    compared,
+    settings_of,
 )
+from clusterwright.checks.prove.kubernetes.objects import read_yaml, value_at
+from clusterwright.checks.prove.papers import Papers, Rule, absent, examined
+from clusterwright.checks.prove.records import Result
+from clusterwright.errors import Finding
+from clusterwright.plan.finetuning.record import FinetuningPlan, finetuning_option, finetuning_plan
 from clusterwright.plan.text.finetuning import layout_text
-from clusterwright.sizing.finetuning.job import NONE
 
-SCRIPT, MANIFEST = "launch/finetune.sbatch", "kubernetes/jobs/finetune.yaml"
-_ACCELERATE, _TRL, _TORCHTUNE = "accelerate.yaml", "trl.yaml", "torchtune.yaml"
 _ENVIRONMENT = "kubernetes/jobs/job.env"
+#: Program that a job of Megatron-Bridge starts.
+_PROGRAM = re.compile(r"torchrun [^\n]*?(\S+\.py)\b")
 _COMMANDS = {"supervised": "trl.scripts.sft", "dpo": "trl.scripts.dpo", "grpo": "trl.scripts.grpo"}
 _MODULE = re.compile(r"-m (trl\.\S+)")
 _RECIPE = re.compile(r"tune run .*?(\w+_finetune_\w+|\w+_dpo_\w+)")
 _DEFAULT = re.compile(r'^: "\$\{CHECKPOINT_PATH:=(\S*)\}"$', re.MULTILINE)
 _AGAIN = re.compile(r"resume_from_checkpoint[ =]true")
-_LOW_RANK = ("lora", "qlora", "dora")
 #: Formats in which a frozen base is packed, as bitsandbytes' loader has them.
 _PACKED: Mapping[str, Mapping[str, object]] = {
     "nf4": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "use_bnb_nested_quant": False},
@@ -56,81 +57,6 @@ _EVERY = "all-linear"
 _OPTIMIZER = ("8bit", "paged")
 #: By how much vLLM's share of memory may be above the plan's, which is rounded up.
 _SHARE_SLACK = 0.01
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Settings:
-    """One file of settings: beside the script, or an entry of the manifest's ConfigMap.
-
-    Attributes:
-        file: that holds it; name: its own; start: lines of the file before it.
-        lines: its text; body: its content.
-    """
-
-    file: str
-    name: str
-    start: int
-    lines: Sequence[str]
-    body: Mapping[str, Any]
-
-    def place(self, key: str) -> str:
-        """Return file and line of a key, the file alone where it is not there."""
-        number = 0
-        for part in key.split("."):
-            found = (
-                at
-                for at, line in enumerate(self.lines[number:], start=number + 1)
-                if line.strip().startswith(f"{part}:")
-            )
-            number = next(found, 0)
-            if not number:
-                return self.file
-        return f"{self.file}:{self.start + number}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Job:
-    """A job with what is decided about it.
-
-    Attributes:
-        file: script or manifest; settings: by name.
-    """
-
-    papers: Papers
-    file: str
-    plan: FinetuningPlan
-    option: FinetuningOption
-    settings: Mapping[str, _Settings]
-
-    @property
-    def work(self) -> FinetuningWorkload:
-        """The run as it was sized."""
-        return self.plan.workload
-
-    @property
-    def machines(self) -> int:
-        """Hosts that train."""
-        return self.option.training_nodes * self.papers.documents.design.inventory.hosts_per_node
-
-    @property
-    def processes(self) -> int:
-        """Processes of a host."""
-        return self.option.performance.layout.gpus // self.machines
-
-    @property
-    def pairs(self) -> int:
-        """Sequences of a sample that a pass takes together: both answers of a pair."""
-        return 2 if self.work.objective == "dpo" else 1
-
-    @property
-    def low_rank(self) -> bool:
-        """Whether low-rank matrices are trained."""
-        return self.work.method in _LOW_RANK
-
-    @property
-    def divided(self) -> bool:
-        """Whether weights and states are divided over accelerators."""
-        return self.option.performance.layout.sharding != NONE
 
 
 def has_finetuning(papers: Papers) -> bool:
@@ -149,9 +75,9 @@ def prove_finetuning(papers: Papers) -> Result:
         f"machines, processes, sharding and batch of the plan: {layout_text(option)}",
         "sequences, epochs, precision, adapters, checkpoints and resumption are those of the workload",
     ]
-    read: list[_Job] = []
+    read: list[TuningJob] = []
 
-    def of(rule: Callable[[_Job], Iterator[Finding]]) -> Rule:
+    def of(rule: Callable[[TuningJob], Iterator[Finding]]) -> Rule:
         def look(papers: Papers) -> Iterator[Finding]:
             if not read:
                 read.append(_job(papers, file))
@@ -165,83 +91,18 @@ def prove_finetuning(papers: Papers) -> Result:
     return examined("job script", papers, (file,), (*shared, *own), facts)
 
 
-def _job(papers: Papers, file: str) -> _Job:
+def _job(papers: Papers, file: str) -> TuningJob:
     documents = papers.documents
-    return _Job(
+    return TuningJob(
         papers=papers,
         file=file,
         plan=finetuning_plan(documents.plan),
         option=finetuning_option(documents.option),
-        settings={one.name: one for one in _settings(papers, file)},
+        settings={one.name: one for one in settings_of(papers, file)},
     )
 
 
-def _settings(papers: Papers, file: str) -> Iterator[_Settings]:
-    """Yield the files of settings that a job has.
-
-    Raises:
-        CellError: one cannot be read.
-    """
-    site = papers.documents.site
-    if file == SCRIPT:
-        for name in (_ACCELERATE, _TRL, _TORCHTUNE):
-            if (site / "launch" / name).is_file():
-                text = papers.text(f"launch/{name}")
-                yield _Settings(
-                    file=f"launch/{name}", name=name, start=0, lines=text.splitlines(), body=_body(name, text)
-                )
-        return
-    whole = papers.text(file).splitlines()
-    for document in read_yaml(site / file):
-        if document.get("kind") != "ConfigMap":
-            continue
-        for name, text in (document.get("data") or {}).items():
-            start = next((at for at, line in enumerate(whole, start=1) if line.strip().startswith(f"{name}:")), 0)
-            yield _Settings(
-                file=file, name=str(name), start=start, lines=str(text).splitlines(), body=_body(str(name), str(text))
-            )
-
-
-def _body(name: str, text: str) -> Mapping[str, Any]:
-    try:
-        bodies = list(yaml_documents(text))
-    except YamlTextError as error:
-        raise CellError(f"{name} cannot be read: {error}") from None
-    if len(bodies) != 1 or not isinstance(bodies[0], Mapping):
-        raise CellError(f"{name} does not hold one object")
-    return bodies[0]
-
-
-def _compared(
-    one: _Settings | None, id_: str, wanted: Mapping[str, tuple[object, str]], *, absent_is: Mapping[str, object] = {}
-) -> Iterator[Finding]:
-    """Yield the keys of a file that have another value than the plan's; those of the framework where one is left out.
-
-    Args:
-        one: the file, None where there is none.
-        id_: of the rule.
-        wanted: values by path, each with the reason; None for a key that is not there.
-        absent_is: what a key stands for that is left out.
-    """
-    if one is None:
-        return
-    for path, (expected, rule) in wanted.items():
-        said = value_at(one.body, path)
-        if said is None:
-            said = absent_is.get(path)
-        if not _same(said, expected):
-            yield absent(id_, one.place(path), path, said, expected, rule)
-
-
-def _same(said: object, expected: object) -> bool:
-    if isinstance(said, bool) or isinstance(expected, bool):
-        return said is expected
-    if isinstance(said, int | float) and isinstance(expected, int | float):
-        return isclose(said, expected, rel_tol=1e-9)
-    return said == expected
-
-
-def _nodes(job: _Job) -> Iterator[Finding]:
+def _nodes(job: TuningJob) -> Iterator[Finding]:
     """A job of Slurm asks for the hosts that its processes are started on."""
     number, value = directives(job.papers, job.file).get("nodes", (1, ""))
     if value != str(job.machines):
@@ -249,7 +110,7 @@ def _nodes(job: _Job) -> Iterator[Finding]:
         yield absent("SBT001", f"{job.file}:{number}", "--nodes", value, job.machines, rule)
 
 
-def _pods(job: _Job) -> Iterator[Finding]:
+def _pods(job: TuningJob) -> Iterator[Finding]:
     """A job of Kubernetes has a pod on every host that trains, which meet at the first one."""
     for document in read_yaml(job.papers.documents.site / job.file):
         if document.get("kind") != "Job":
@@ -271,7 +132,7 @@ def _pods(job: _Job) -> Iterator[Finding]:
             yield absent("FTJ001", place, "MAIN_HOST", variables.get("MAIN_HOST"), meeting, rule)
 
 
-def _submitted(job: _Job) -> Iterator[Finding]:
+def _submitted(job: TuningJob) -> Iterator[Finding]:
     """What submit.sh starts from names this job; image, data and learning rate are the user's."""
     said = assigned(job.papers, _ENVIRONMENT)
     documents = read_yaml(job.papers.documents.site / job.file)
@@ -289,7 +150,7 @@ def _submitted(job: _Job) -> Iterator[Finding]:
             yield absent("FTJ001", f"{_ENVIRONMENT}:{number}", name, value, expected, rule)
 
 
-def _processes(job: _Job) -> Iterator[Finding]:
+def _processes(job: TuningJob) -> Iterator[Finding]:
     """The command starts a process for each accelerator of the layout, and knows which host it is on."""
     said = options(job.papers, job.file)
     gpus = job.option.performance.layout.gpus
@@ -305,16 +166,27 @@ def _processes(job: _Job) -> Iterator[Finding]:
         number, value = said.get(key, (1, str(expected)))
         if "$" not in value and value != str(expected):
             yield absent("FTJ001", f"{job.file}:{number}", f"--{key}", value, expected, each)
+    yield from _met(job, said)
     number, value = said.get("machine_rank", (1, "$"))
     if "$" not in value and job.machines > 1:
         rule = "each host starts its own processes"
         yield absent("FTJ001", f"{job.file}:{number}", "--machine_rank", value, "a variable of the host", rule)
     together = {"nnodes", "nproc_per_node"} if "tune run" in job.papers.text(job.file) else set()
+    if BRIDGE in job.settings:
+        together = {"nnodes", "nproc-per-node"}
     for key in sorted(together - said.keys()) if gpus > 1 else ():
         yield absent("FTJ001", job.file, f"--{key}", None, wanted[key], each)
 
 
-def _program(job: _Job) -> Iterator[Finding]:
+def _met(job: TuningJob, said: Said) -> Iterator[Finding]:
+    """Processes of several hosts meet at the first one."""
+    number, value = said.get("rdzv-endpoint", (1, ""))
+    if BRIDGE in job.settings and job.machines > 1 and "MAIN_HOST" not in value:
+        rule = "all hosts meet at the first one"
+        yield absent("FTJ001", f"{job.file}:{number}", "--rdzv-endpoint", value, "$MAIN_HOST and a port", rule)
+
+
+def _program(job: TuningJob) -> Iterator[Finding]:
     """The command is that of the objective and of the method, and reads the files that are there."""
     text, said = job.papers.text(job.file), options(job.papers, job.file)
     layout = job.option.performance.layout
@@ -330,6 +202,13 @@ def _program(job: _Job) -> Iterator[Finding]:
         if match is not None and match[1] != expected:
             number = text.count("\n", 0, match.start(1)) + 1
             yield absent("FTJ001", f"{job.file}:{number}", "the program", match[1], expected, rule)
+    started = _PROGRAM.search(text)
+    name = started[1].rpartition("/")[2] if started is not None else ""
+    own = BRIDGE in job.settings or name == BRIDGE.replace(".yaml", ".py")
+    if started is not None and own and not {name, BRIDGE} <= job.settings.keys():
+        number = text.count("\n", 0, started.start(1)) + 1
+        expected = f"{', '.join(sorted(job.settings))}: a program and {BRIDGE}"
+        yield absent("FTJ001", f"{job.file}:{number}", "the program", started[1], expected, "these files are there")
     for key in ("config_file", "config"):
         number, value = said.get(key, (1, ""))
         name = value.strip("'\"").rpartition("/")[2]
@@ -338,7 +217,7 @@ def _program(job: _Job) -> Iterator[Finding]:
             yield absent("FTJ001", f"{job.file}:{number}", f"--{key}", value, expected, "these files are there")
 
 
-def _started(job: _Job) -> Iterator[Finding]:
+def _started(job: TuningJob) -> Iterator[Finding]:
     """Accelerate's file has the same machines and processes as the command."""
     layout, why = job.option.performance.layout, "the plan's layout has it"
     kind = "FSDP" if job.divided else "NO" if layout.gpus == 1 else "MULTI_GPU"
@@ -348,12 +227,12 @@ def _started(job: _Job) -> Iterator[Finding]:
         "distributed_type": (kind, why),
         "use_cpu": (False, "the plan counts with accelerators"),
     }
-    yield from _compared(job.settings.get(_ACCELERATE), "FTJ001", wanted, absent_is={"use_cpu": False})
+    yield from compared(job.settings.get(ACCELERATE), "FTJ001", wanted, absent_is={"use_cpu": False})
 
 
-def _sharding(job: _Job) -> Iterator[Finding]:
+def _sharding(job: TuningJob) -> Iterator[Finding]:
     """Weights and states are divided over as many accelerators as the memory is counted with."""
-    layout, one = job.option.performance.layout, job.settings.get(_ACCELERATE)
+    layout, one = job.option.performance.layout, job.settings.get(ACCELERATE)
     if one is None or not job.divided:
         if one is not None and "fsdp_config" in one.body:
             yield absent("FTJ002", one.place("fsdp_config"), "fsdp_config", "there", None, "the plan divides nothing")
@@ -379,15 +258,15 @@ def _sharding(job: _Job) -> Iterator[Finding]:
     # Without sizes weights are divided over all processes.
     if copies == 1:
         usual |= {f"{sizes}dp_replicate_size": 1, f"{sizes}dp_shard_size": layout.shards}
-    yield from _compared(one, "FTJ002", wanted, absent_is=usual)
+    yield from compared(one, "FTJ002", wanted, absent_is=usual)
 
 
-def _batch(job: _Job) -> Iterator[Finding]:
+def _batch(job: TuningJob) -> Iterator[Finding]:
     """Sequences of a pass, passes of an update and what is computed again are those of the layout."""
     layout, memory = job.option.performance.layout, "the plan's memory counts on it"
     passes = f"{layout.micro_batch} × {layout.data:,} × {layout.accumulation:,} sequences are an update"
-    yield from _compared(
-        job.settings.get(_TRL),
+    yield from compared(
+        job.settings.get(TRL),
         "FTJ002",
         {
             "per_device_train_batch_size": (layout.micro_batch // job.pairs, passes),
@@ -396,14 +275,14 @@ def _batch(job: _Job) -> Iterator[Finding]:
         },
         absent_is={"gradient_accumulation_steps": 1},
     )
-    yield from _compared(
-        job.settings.get(_ACCELERATE),
+    yield from compared(
+        job.settings.get(ACCELERATE),
         "FTJ002",
         {"gradient_accumulation_steps": (layout.accumulation, passes)},
         absent_is={"gradient_accumulation_steps": layout.accumulation},
     )
-    yield from _compared(
-        job.settings.get(_TORCHTUNE),
+    yield from compared(
+        job.settings.get(TORCHTUNE),
         "FTJ002",
         {
             "batch_size": (layout.micro_batch, passes),
@@ -421,7 +300,7 @@ def _batch(job: _Job) -> Iterator[Finding]:
     )
 
 
-def _workload(job: _Job) -> Iterator[Finding]:
+def _workload(job: TuningJob) -> Iterator[Finding]:
     """Sequences, epochs, precision and optimizer are those of the workload."""
     work, has = job.work, "the workload has it"
     tuned: dict[str, tuple[object, str]] = {
@@ -433,9 +312,9 @@ def _workload(job: _Job) -> Iterator[Finding]:
         tuned["max_length"] = (work.sequence_length, has)
         if work.objective == "supervised":
             tuned["packing"] = (work.packing, has)
-    yield from _compared(job.settings.get(_TRL), "FTJ003", tuned, absent_is={"packing": False})
+    yield from compared(job.settings.get(TRL), "FTJ003", tuned, absent_is={"packing": False})
     mixed: dict[str, tuple[object, str]] = {"mixed_precision": ("bf16", "the plan's time counts on it")}
-    yield from _compared(job.settings.get(_ACCELERATE), "FTJ003", mixed)
+    yield from compared(job.settings.get(ACCELERATE), "FTJ003", mixed)
     wanted: dict[str, tuple[object, str]] = {
         "tokenizer.max_seq_len": (work.sequence_length, has),
         "dataset.packed": (work.packing, has),
@@ -444,8 +323,8 @@ def _workload(job: _Job) -> Iterator[Finding]:
         "dtype": ("bf16", "the plan's memory counts on it"),
         "device": ("cuda", "the plan counts with accelerators"),
     }
-    yield from _compared(job.settings.get(_TORCHTUNE), "FTJ003", wanted, absent_is={"dataset.packed": False})
-    for name, key in ((_TRL, "optim"), (_TORCHTUNE, "optimizer._component_")):
+    yield from compared(job.settings.get(TORCHTUNE), "FTJ003", wanted, absent_is={"dataset.packed": False})
+    for name, key in ((TRL, "optim"), (TORCHTUNE, "optimizer._component_")):
         one = job.settings.get(name)
         if one is None:
             continue
@@ -458,9 +337,9 @@ def _workload(job: _Job) -> Iterator[Finding]:
             )
 
 
-def _model(job: _Job) -> Iterator[Finding]:
+def _model(job: TuningJob) -> Iterator[Finding]:
     """Torchtune's builders are those of the model, and of the form in which its weights are held."""
-    one = job.settings.get(_TORCHTUNE)
+    one = job.settings.get(TORCHTUNE)
     if one is None:
         return
     path = assets.root() / "templates" / "launch" / "torchtune_models.csv"
@@ -475,7 +354,7 @@ def _model(job: _Job) -> Iterator[Finding]:
         "tokenizer._component_": (f"torchtune.models.{row['tokenizer']}", why),
         "checkpointer.model_type": (row["model_type"], why),
     }
-    yield from _compared(one, "FTJ003", wanted)
+    yield from compared(one, "FTJ003", wanted)
     steps = value_at(one.body, "lr_scheduler.num_warmup_steps")
     if isinstance(steps, int) and not 0 <= steps < job.option.performance.steps:
         most, rule = f"below {job.option.performance.steps:,}", "the run has as many updates"
@@ -483,7 +362,7 @@ def _model(job: _Job) -> Iterator[Finding]:
         yield absent("FTJ003", one.place(key), key, steps, most, rule)
 
 
-def _adapters(job: _Job) -> Iterator[Finding]:
+def _adapters(job: TuningJob) -> Iterator[Finding]:
     """Low-rank matrices have the rank and the places of the workload, beside a base in its format."""
     work, has = job.work, "the workload has it"
     held = {} if job.work.method == "full" else dict(_PACKED.get(work.precision, {}))
@@ -500,8 +379,8 @@ def _adapters(job: _Job) -> Iterator[Finding]:
     usual: dict[str, object] = dict.fromkeys(
         ("use_peft", "load_in_4bit", "load_in_8bit", "use_dora", "use_bnb_nested_quant"), False
     )
-    yield from _compared(job.settings.get(_TRL), "FTJ004", tuned, absent_is=usual)
-    tune = job.settings.get(_TORCHTUNE)
+    yield from compared(job.settings.get(TRL), "FTJ004", tuned, absent_is=usual)
+    tune = job.settings.get(TORCHTUNE)
     if tune is not None and job.low_rank:
         wanted: dict[str, tuple[object, str]] = {
             "model.lora_rank": (int(work.rank), has),
@@ -512,14 +391,14 @@ def _adapters(job: _Job) -> Iterator[Finding]:
             "save_adapter_weights_only": (True, "storage is sized for what is trained"),
         }
         false: dict[str, object] = dict.fromkeys(("model.use_dora", "model.apply_lora_to_output"), False)
-        yield from _compared(tune, "FTJ004", wanted, absent_is=false)
+        yield from compared(tune, "FTJ004", wanted, absent_is=false)
     if job.low_rank:
         yield from _targets(job)
 
 
-def _targets(job: _Job) -> Iterator[Finding]:
+def _targets(job: TuningJob) -> Iterator[Finding]:
     """Low-rank matrices are attached where the workload says."""
-    for name, key in ((_TRL, "lora_target_modules"), (_TORCHTUNE, "model.lora_attn_modules")):
+    for name, key in ((TRL, "lora_target_modules"), (TORCHTUNE, "model.lora_attn_modules")):
         one = job.settings.get(name)
         if one is None:
             continue
@@ -530,17 +409,17 @@ def _targets(job: _Job) -> Iterator[Finding]:
             if words == [_EVERY]
             else {MATRICES_BY_NAME.get(word, word) for word in words}
         )
-        chosen = {target for target in job.work.targets if name == _TRL or target != "mlp"}
+        chosen = {target for target in job.work.targets if name == TRL or target != "mlp"}
         whole = {word for word, matrix in MATRICES_BY_NAME.items() if matrix == "mlp"}
-        torn = name == _TRL and "mlp" in there and words != [_EVERY] and not whole <= set(words)
+        torn = name == TRL and "mlp" in there and words != [_EVERY] and not whole <= set(words)
         if set(there) != chosen or torn:
             shown = ", ".join(words)
             yield absent("FTJ004", one.place(key), key, shown, ", ".join(sorted(chosen)), "the workload has these")
 
 
-def _checkpoints(job: _Job) -> Iterator[Finding]:
+def _checkpoints(job: TuningJob) -> Iterator[Finding]:
     """Checkpoints come as often as the plan counts with, and no more of them stay than storage is sized for."""
-    one, performance = job.settings.get(_TRL), job.option.performance
+    one, performance = job.settings.get(TRL), job.option.performance
     if one is None:
         return
     each_s = performance.failures.checkpoint_interval_s
@@ -560,10 +439,12 @@ def _checkpoints(job: _Job) -> Iterator[Finding]:
         yield absent("FTJ005", one.place("save_only_model"), "save_only_model", True, False, rule)
 
 
-def _resumed(job: _Job) -> Iterator[Finding]:
+def _resumed(job: TuningJob) -> Iterator[Finding]:
     """A job that starts again goes on from its last checkpoint, on storage that every host sees."""
     text = job.papers.text(job.file)
-    if _AGAIN.search(text) is None or '"${again[@]}"' not in text:
+    # A program says itself where it goes on from.
+    program = BRIDGE in job.settings
+    if not program and (_AGAIN.search(text) is None or '"${again[@]}"' not in text):
         expected = "resume_from_checkpoint, where there is a checkpoint"
         yield absent("FTJ005", job.file, "what is resumed", None, expected, "a failed host ends no run")
     match = _DEFAULT.search(text)
@@ -578,9 +459,9 @@ def _resumed(job: _Job) -> Iterator[Finding]:
         yield absent("FTJ005", f"{file}:{number}", "CHECKPOINT_PATH", value, expected, rule)
 
 
-def _answers(job: _Job) -> Iterator[Finding]:
+def _answers(job: TuningJob) -> Iterator[Finding]:
     """Answers that the run generates are as many and as long as planned, by an engine with its share of the memory."""
-    one, work = job.settings.get(_TRL), job.work
+    one, work = job.settings.get(TRL), job.work
     rollouts, size = work.rollouts, job.option.performance.rollouts
     if one is None:
         return
@@ -599,7 +480,7 @@ def _answers(job: _Job) -> Iterator[Finding]:
         "vllm_tensor_parallel_size": (layout.generation_tensor, memory),
     }
     usual: dict[str, object] = {"num_iterations": 1, "vllm_tensor_parallel_size": 1}
-    yield from _compared(one, "FTJ006", wanted, absent_is=usual)
+    yield from compared(one, "FTJ006", wanted, absent_is=usual)
     penalty = one.body.get("beta", 0.0)
     if not isinstance(penalty, int | float) or (penalty > 0) != rollouts.reference:
         expected = "above 0" if rollouts.reference else "0"
@@ -622,6 +503,7 @@ _RULES = (
     _started,
     _sharding,
     _batch,
+    *megatron_bridge.RULES,
     _workload,
     _model,
     _adapters,
