@@ -1,4 +1,4 @@
-"""Published runs, planned: `python benchmarks/gallery.py [-o FILE]` writes docs/evidence/gallery.md.
+"""Published runs, planned: `python benchmarks/gallery.py` writes docs/evidence/gallery.md and docs/gallery.svg.
 
 Each blueprint of `blueprints/gallery/` fixes the nodes of such a run, its tokens, batch, precision and software, and
 leaves the layout open. `published.csv` beside them has what was published, with its source. What is predicted is
@@ -6,13 +6,26 @@ compared with it as it was counted: `steps` is the time of the steps alone, `all
 with what was lost to failures.
 """
 
-import argparse
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import clusterwright as cw
+from clusterwright.outputs.drawing.charts import (
+    LOSS,
+    PALETTE,
+    WIDTH,
+    Axis,
+    across,
+    labelled,
+    line,
+    nice_ticks,
+    opened,
+    text,
+    text_width,
+)
 from clusterwright.plan.text.training import layout_text
 from clusterwright.plan.training.record import TrainingOption, TrainingPlan
 from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
@@ -20,6 +33,11 @@ from clusterwright.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "blueprints" / "gallery"
 PAGE = ROOT / "docs" / "evidence" / "gallery.md"
+PICTURE = ROOT / "docs" / "gallery.svg"
+#: Places on the picture: where the rows begin, their height, the room below them and at the sides.
+_TOP, _ROW, _BELOW, _SIDE = 70.0, 38.0, 56.0, 16.0
+#: Halves of the marks on it: a band's thickness, its median's length, the published days' diamond.
+_THICK, _MEDIAN, _DIAMOND = 7.0, 10.0, 6.0
 
 #: Units of the figures as text.
 _UNITS = {"days": "days", "gpu_hours": "GPU hours", "s_per_step": "s a step", "tokens_per_s": "tokens/s"}
@@ -167,6 +185,76 @@ def page(runs: Sequence[Run]) -> str:
     )
 
 
+def picture(runs: Sequence[Run]) -> str:
+    """Return an SVG of the published days on the band of each run: as it was run where its layout is published."""
+    shown = [each.as_run or each.planned for each in runs]
+    ticks = nice_ticks(
+        min(min(one.low, one.published_days) for one in shown), max(max(one.high, one.published_days) for one in shown)
+    )
+    axis = Axis(title="days", ticks=labelled(ticks), low=ticks[0], high=ticks[-1])
+    left = _SIDE + 14 + max(max(text_width(one.name, bold=True), text_width(one.hardware, size=11)) for one in shown)
+    width = WIDTH - left - 2 * _SIDE
+    height = _TOP + _ROW * len(shown)
+    title = "Published training runs: the days that they took, and the days that Clusterwright counts"
+    marks = [
+        opened(WIDTH, height + _BELOW, title),
+        f'<rect width="{WIDTH:g}" height="{height + _BELOW:g}" rx="8" fill="#fff"/>',
+        text(_SIDE, 28, title, size=16, bold=True),
+        *_key(50.0),
+        *across(axis, left=left, width=width, top=_TOP, height=height - _TOP),
+    ]
+    for place, one in enumerate(shown):
+        marks += _row(one, [left + axis.share(days) * width for days in _days_of(one)], _TOP + _ROW * (place + 0.5))
+    return "".join([*marks, "</svg>\n"])
+
+
+def _days_of(one: Prediction) -> tuple[float, float, float, float]:
+    return one.low, one.days, one.high, one.published_days
+
+
+def _row(one: Prediction, places: Sequence[float], middle: float) -> list[str]:
+    """Return the marks of a run: its names, its band with the median, and what was published."""
+    low, days, high, found = places
+    tip = (
+        f"{one.name}: published {one.published_days:.1f} days, counted {one.days:.1f} ({one.low:.1f} to {one.high:.1f})"
+    )
+    return [
+        text(_SIDE, middle - 2, one.name, bold=True),
+        text(_SIDE, middle + 13, one.hardware, size=11),
+        _band(low, high, middle, tip),
+        line(days, middle - _MEDIAN, days, middle + _MEDIAN, stroke=PALETTE[0], width=2.4),
+        _diamond(found, middle, tip),
+    ]
+
+
+def _band(low: float, high: float, middle: float, tip: str) -> str:
+    return (
+        f'<rect x="{low:.1f}" y="{middle - _THICK:.1f}" width="{high - low:.1f}" height="{2 * _THICK:g}" rx="3" '
+        f'fill="{PALETTE[0]}" opacity="0.3"><title>{escape(tip)}</title></rect>'
+    )
+
+
+def _diamond(at: float, middle: float, tip: str) -> str:
+    step = f"{_DIAMOND:g}"
+    return (
+        f'<path d="M{at:.1f} {middle - _DIAMOND:.1f}l{step} {step}l-{step} {step}l-{step} -{step}z" fill="{LOSS}" '
+        f'stroke="#fff"><title>{escape(tip)}</title></path>'
+    )
+
+
+def _key(middle: float) -> list[str]:
+    """Return what the marks mean."""
+    words = ("published", "counted: P10 to P90, and the median")
+    second = _SIDE + 16 + text_width(words[0]) + 24
+    return [
+        _diamond(_SIDE + _DIAMOND, middle, words[0]),
+        text(_SIDE + 18, middle + 4, words[0]),
+        _band(second, second + 36, middle, words[1]),
+        line(second + 16, middle - _MEDIAN, second + 16, middle + _MEDIAN, stroke=PALETTE[0], width=2.4),
+        text(second + 44, middle + 4, words[1]),
+    ]
+
+
 def _count(title: str, found: Sequence[tuple[Mapping[str, str], Prediction]]) -> str:
     """Return how many are in their band, and how many of those of which the calibration has seen nothing."""
     unseen = [one for row, one in found if not row["known"]]
@@ -192,10 +280,10 @@ def _source(each: Run) -> str:
 
 
 def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", type=Path, default=PAGE, help="the file to write")
-    parser.parse_args().o.write_text(page([run(row) for row in published()]), encoding="utf-8")
+    """Write the page and the picture."""
+    runs = [run(row) for row in published()]
+    PAGE.write_text(page(runs), encoding="utf-8")
+    PICTURE.write_text(picture(runs), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,10 +17,12 @@ from clusterwright.blueprint.keys import description, what_is_meant, what_stands
 from clusterwright.blueprint.reading.document import Document, document_of, parse_bounded, parse_scalar, read
 from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.reading.problems import Path as KeyPath
+from clusterwright.blueprint.rules.written_names import unknown_names
 from clusterwright.blueprint.schema import TARGET_SECTIONS, Blueprint
 from clusterwright.blueprint.sections import directory, jobs, users
 from clusterwright.blueprint.sizes import not_named_once
 from clusterwright.blueprint.workloads.training import MODEL_FORMS
+from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.errors import InputError, UnitError
 
 _WORDS = "literal["
@@ -228,6 +230,9 @@ def checked(
         problems += _once((*(_problem(item, document) for item in errors), *as_written))
         problems += tuple(_placed(problem, document) for problem in _of_cluster(document.value))
     if problems:
+        told = {problem.path for problem in problems}
+        unknown = (one for one in unknown_names(document.value, load_catalogue()) if one.path not in told)
+        problems += tuple(_placed(problem, document) for problem in unknown)
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return LoadedBlueprint(blueprint=blueprint, document=document)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 from typing import Any
 
 from clusterwright.blueprint.reading.problems import Problem
@@ -16,19 +15,19 @@ from clusterwright.blueprint.rules.kinds import (
     layout_problems,
     not_of_text,
 )
+from clusterwright.blueprint.rules.models import model_of
 from clusterwright.blueprint.rules.node_software import name_problems, software_problems
 from clusterwright.blueprint.rules.stopping import stopping_problems
 from clusterwright.blueprint.schema import TARGETS, Blueprint
 from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.blueprint.workloads.finetuning import Finetune
 from clusterwright.blueprint.workloads.serving import Serve
-from clusterwright.blueprint.workloads.training import ModelFile, Train
+from clusterwright.blueprint.workloads.training import Train
 from clusterwright.catalog import lookup
-from clusterwright.catalog.configs.hugging_face import model_from_config
 from clusterwright.catalog.precisions import known_precisions
 from clusterwright.catalog.records import Catalogue, Model
 from clusterwright.catalog.storage import storage_levels
-from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FACT_MISSING, InputError
+from clusterwright.errors import EXIT_BAD_INPUT, EXIT_FACT_MISSING
 
 #: This many reasons are shown where nothing of a choice can be used.
 _REASONS = 4
@@ -114,23 +113,6 @@ def _named_storage(problems: list[Problem], blueprint: Blueprint, catalogue: Cat
                 help=f"one of {', '.join(storage_levels())}",
             )
         )
-
-
-def model_of(catalogue: Catalogue, wanted: str | ModelFile) -> Model:
-    """Return the model of the catalogue, or the one that a file describes.
-
-    Raises:
-        InputError: there is none of that name, or the file cannot be used; see `model_from_config`.
-    """
-    if isinstance(wanted, ModelFile):
-        return model_from_config(FilePath(wanted.config))
-    try:
-        return lookup.model(catalogue, wanted)
-    except InputError as error:
-        raise InputError(
-            error.message,
-            help=f"{error.help}; any other model is described by its file, model: {{config: config.json}}",
-        ) from None
 
 
 def _suited(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from clusterwright.blueprint.load import LoadedBlueprint, load, load_values
-from clusterwright.blueprint.resolve import model_of
 from clusterwright.blueprint.rules.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.rules.hardware import speaks_of
+from clusterwright.blueprint.rules.models import model_of
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
 from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog import lookup

@@ -95,7 +95,7 @@
     const change = money(found.map(cost => (cost.present === null || planned[cost.number].present === null ? 0 : cost.present - planned[cost.number].present)));
     byId("what-if-rows").replaceChildren(...found.map((cost, number) => row(cost, [
       cost.name, present[number], signed(change[number]), cost.present === null ? "–" : paid[number]])));
-    const next = known.length > 1 ? "; next " + known[1].name + ", " + present[1] : "";
+    const next = known.length > 1 ? "; next " + known[1].name.replace(/^On /, "on ") + ", " + present[1] : "";
     const answer = known.length
       ? known[0].name + " costs least" + data.among + " over " + value("horizon") + " months: " + present[0] + " in present value" + next + "."
       : "No way can do this work.";

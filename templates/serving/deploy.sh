@@ -21,9 +21,10 @@ misused() {
 }
 # Names of the router of two pools, and bounds of the pool that prefills: there alone.
 : "${ROUTER_NAME:=}" "${PREFILL_FEWEST:=}" "${PREFILL_MOST:=}"
-bounds="from $FEWEST to $MOST replicas" always=$MOST
+between() { if [ "$1" = "$2" ]; then echo "$1"; else echo "from $1 to $2"; fi; }
+bounds="$(between "$FEWEST" "$MOST") replicas" always=$MOST
 [ -z "$ROUTER_NAME" ] || {
-    bounds="from $PREFILL_FEWEST to $PREFILL_MOST workers that prefill and from $FEWEST to $MOST that decode"
+    bounds="$(between "$PREFILL_FEWEST" "$PREFILL_MOST") workers that prefill and $(between "$FEWEST" "$MOST") that decode"
     always="$PREFILL_MOST and $MOST"
 }
 usage() {
@@ -33,7 +34,7 @@ usage: ./deploy.sh --image IMAGE --model SOURCE [OPTIONS]
   --image IMAGE          $ENGINE_NAME: REGISTRY/NAME@sha256:DIGEST, so that every replica runs the same
   --model SOURCE         $MODEL_FORMS
   --fetch-image IMAGE    rclone, for object stores: REGISTRY/NAME@sha256:DIGEST
-  --prometheus URL       lets KEDA scale $bounds; without it there are always $always
+  --prometheus URL       lets KEDA keep $bounds; without it there are always $always
   --gateway CLASS        a gateway of this class that picks the replica with the least load; needs --picker-image
   --picker-image IMAGE   the endpoint picker of the inference extension: REGISTRY/NAME@sha256:DIGEST
   --check                check everything, and apply nothing

@@ -65,6 +65,28 @@ def test_every_mistake_is_shown_at_once_with_its_place(tmp_path: Path) -> None:
     assert text.count("error") == 5
 
 
+def test_unknown_names_are_told_with_the_mistakes_of_form(tmp_path: Path) -> None:
+    """Model, instance, system, storage and switch are looked up though a number is wrong; own parts are not known."""
+    wrong = GOOD.replace("gpt3-175b", "gpt3-174b").replace("tokens: 300e9", "tokens: 300 GB")
+    targets = (
+        "    system: dgx-h1000\n    storage: {system: vasty}\n    fabric: {switch: sn5699}\n"
+        "  aws: {instance: p5.49xlarge, region: us-east-1}\n"
+        "  gcp: {allowed_instances: [a3-highgpu-8g, a3-lowgpu-9g], region: us-central1}\n"
+    )
+    text = _errors(tmp_path, wrong.replace("    system: dgx-h100\n", targets))
+    named = ("gpt3-174b", "dgx-h1000", "vasty", "sn5699", "p5.49xlarge", "a3-lowgpu-9g")
+    for name in named:
+        assert text.count(f"is called {name!r}") == 1, name
+    assert "blueprint.yaml:4:10" in text
+    assert "blueprint.yaml:14:44" in text
+    assert "'GB' is a unit of size" in text
+    assert text.count("error") == 1 + len(named)
+    own = wrong.replace("    system: dgx-h100\n", "    system: of-our-own\n    parts: parts.csv\n")
+    assert "of-our-own'" not in _errors(tmp_path, own)
+    nothing = wrong.replace("gpt3-174b", "[gpt3]").replace("system: dgx-h100", "system: 'dgx h100; rm'")
+    assert "is called" not in _errors(tmp_path, nothing)
+
+
 def test_keys_in_lists_and_under_names_of_the_user_have_help(tmp_path: Path) -> None:
     """A key of a list's item, or of a section that the user names, is held against what stands there."""
     text = _errors(

@@ -19,6 +19,7 @@ from clusterwright import assets
 from clusterwright.cli.planning import plan_of
 from clusterwright.finance.finances import Finances, finances
 from clusterwright.outputs.workbook.checks.sheet import CHANGED
+from clusterwright.outputs.workbook.writing.shared import label_of
 from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Plan
@@ -42,6 +43,8 @@ RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 </oor:items>
 """
 QUOTE = 0.83
+#: What clouds quote for a node-hour, of the list price, by how Summary calls the option.
+RENTED_QUOTES = {"AWS, on demand": 0.97, "AWS, capacity block": 0.98, "Google Cloud, reserved 3y": 1.04}
 OTHER = {"utilisation": 0.55, "power_price_usd_per_kwh": 0.21, "discount_rate": 0.11, "resale_fraction": 0.17}
 TAXED = [
     "tco.tax_rate=0.21",
@@ -226,6 +229,34 @@ def on_front(written: bytes) -> bytes:
     return with_inputs(typed, {name: value for name, value in OTHER.items() if name not in front})
 
 
+def with_rented_quotes(written: bytes) -> bytes:
+    """Return a workbook with the clouds' quotes typed into the yellow cells of Summary."""
+    sheet = openpyxl.load_workbook(io.BytesIO(written))["Summary"]
+    rows = {str(row[0].value): row[1] for row in sheet.iter_rows(max_col=3) if "Bill" in str(row[2].value)}
+    return with_cells(
+        written,
+        {("Summary", rows[where].coordinate): rows[where].value * share for where, share in RENTED_QUOTES.items()},
+    )
+
+
+def rented_at_quotes(plan: Plan, costs: Sequence[CandidateCost]) -> Plan:
+    """Return a plan whose clouds ask the quotes for their nodes, of which the costs have the list prices."""
+    rates = {
+        cost.key: tuple(
+            (line.line.sku, (line.unit_usd or 0.0) * RENTED_QUOTES[label_of(cost.key)])
+            for line in cost.lines
+            if line.line.category == "compute"
+        )
+        for cost in costs
+        if label_of(cost.key) in RENTED_QUOTES
+    }
+    ways = [
+        way if way.candidate is None else replace(way, candidate=replace(way.candidate, rates=rates.get(way.key, ())))
+        for way in plan.alternatives
+    ]
+    return replace(plan, alternatives=tuple(ways))
+
+
 def changed(case: Case) -> bytes:
     """Return the workbook of a blueprint with other inputs and other yellow cells."""
     first, _, inputs, wanted = case
@@ -358,6 +389,7 @@ def files(
         "other": with_inputs(written, dict(OTHER)),
         "front": on_front(written),
         "quoted": with_cells(written, quoted),
+        "rented": with_rented_quotes(written),
         "shorter": with_inputs(written, {"horizon_months": two_thirds(shipped_plan)}),
         "longer": with_inputs(written, {"horizon_months": months + 12}),
         "wrong": with_cells(written, {("Cash onprem", f"C{FIRST_MONTH + 1}"): 1000.0}),
@@ -519,7 +551,7 @@ def test_other_inputs_flow_through_every_view(
     first = with_draws(request.getfixturevalue(f"{name}_plan"))
     found = with_draws(plan)
     assert found.taxed.bridged_by == first.taxed.bridged_by
-    assert found.compared_with == first.compared_with
+    assert (found.compared_with, found.mapped_with) == (first.compared_with, first.mapped_with)
     moved = {entry.key: entry.npv_after_tax_usd for entry in first.taxed.options}
     assert all(abs(entry.npv_after_tax_usd - moved[entry.key]) > 1 for entry in found.taxed.options)
     assert agree_with_views(calculated(name), found) > 200
@@ -578,6 +610,24 @@ def test_another_unit_price_gives_the_engines_other_figures(
     costs = again(counted, overrides=(quote_of(shipped_plan),))
     assert costs != counted.costs()
     agree(calculated("quoted"), costs)
+
+
+def test_quotes_for_rented_nodes_on_summary_give_the_engines_other_figures(
+    calculated: Calculated, shipped_plan: Plan, agree_with_views: Callable[..., int]
+) -> None:
+    """A price per node-hour typed on Summary moves every sheet as the engine says, and only the option it is of."""
+    first = with_draws(shipped_plan)
+    found = with_draws(rented_at_quotes(shipped_plan, first.costs))
+    before = {cost.key: cost.horizon_usd for cost in first.costs}
+    moved = {cost.key for cost in found.costs if cost.horizon_usd != before[cost.key]}
+    assert {label_of(key) for key in moved} == set(RENTED_QUOTES)
+    assert (found.compared_with, found.mapped_with) == (first.compared_with, first.mapped_with)
+    book = calculated("rented")
+    assert agree_with_views(book, found) > 200
+    assert book["Checks"]["G3"].value == len(RENTED_QUOTES)
+    cost = next(cost for cost in found.costs if label_of(cost.key) == "AWS, on demand")
+    row = next(row for row in book["Summary"].iter_rows(values_only=True) if row[0] == "AWS")
+    assert row[6:8] == pytest.approx((cost.horizon_usd, cost.npv_usd), abs=CENT)
 
 
 def test_a_shorter_horizon_and_one_that_is_too_long(

@@ -1,8 +1,10 @@
 """Published runs, planned: what was published is counted as its publishers count it, and the page is what plans say."""
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -34,11 +36,34 @@ def gallery() -> ModuleType:
     return module
 
 
-def test_the_page_is_what_plans_say(gallery: ModuleType) -> None:
+@pytest.fixture(scope="module")
+def runs(gallery: ModuleType) -> list[Any]:
+    """Every published run with its plans."""
+    return [gallery.run(row) for row in gallery.published()]
+
+
+def test_the_page_is_what_plans_say(gallery: ModuleType, runs: list[Any]) -> None:
     """The gallery's page is current: its days, layouts and counts are those of the plans, its days those by hand."""
-    runs = [gallery.run(row) for row in gallery.published()]
     assert {each.row["id"]: each.planned.published_days for each in runs} == pytest.approx(_BY_HAND)
     assert gallery.page(runs) == gallery.PAGE.read_text(encoding="utf-8"), "python benchmarks/gallery.py"
+
+
+def test_the_first_picture_of_the_readme_is_of_these_plans(gallery: ModuleType, runs: list[Any]) -> None:
+    """It is current, small, and marks what was published inside a run's band just where the plan has it there."""
+    picture = gallery.PICTURE.read_text(encoding="utf-8")
+    assert gallery.picture(runs) == picture, "python benchmarks/gallery.py"
+    assert len(picture.encode()) < 16_384
+    tips = re.findall(r'rx="3".*?<title>([^<]*)</title>', picture)[1:]
+    bands = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="\d+" rx="3"', picture)[1:]
+    marks = re.findall(r'<path d="M([\d.]+) ', picture)[1:]
+    assert len(tips) == len(bands) == len(marks) == len(runs)
+    for tip, band, mark, each in zip(tips, bands, marks, runs, strict=True):
+        shown, start, width = each.as_run or each.planned, *map(float, band)
+        assert f"published {shown.published_days:.1f} days, counted {shown.days:.1f}" in tip
+        assert (start <= float(mark) <= start + width) == shown.in_band, each.row["id"]
+    first = re.search(r"!\[[^\]]*\]\(([^)]*)\)", (_ROOT / "README.md").read_text(encoding="utf-8"))
+    assert first is not None
+    assert _ROOT / first[1] == gallery.PICTURE
 
 
 def test_the_gallery_has_no_blueprint_without_a_publication(gallery: ModuleType) -> None:

@@ -267,6 +267,22 @@ def test_the_page_names_both_pools(case: Written) -> None:
     assert json.loads(case.text("loadtest/plan.json"))["replicas"] == case.option.performance.replicas
 
 
+def test_pools_that_keep_their_size_say_so(tmp_path: Path) -> None:
+    """Where the quietest hour needs as many workers as the peak, no page and no usage speaks of a range."""
+    case = Written("serve-llama3-70b", "aws", POOLS["aws"][2], "traffic.peak_over_mean=1")
+    page = " ".join(case.text("README.md").split())
+    used = deploy(case, tmp_path, "--help").stdout
+    assert "in proportion" not in page
+    for role in ROLES:
+        own = of_role(case, role)
+        most = most_replicas(own)
+        assert fewest_replicas(own) == most
+        assert f"KEDA keeps {most} workers that {role}, as many in the quietest hour as at the peak" in page
+        assert f"{most} to {most}" not in page + used
+        assert case.one("ScaledObject", f"{case.plan.name}-{role}")["spec"]["maxReplicaCount"] == most
+    assert f"lets KEDA keep {most_replicas(of_role(case, 'prefill'))} workers that prefill and {most} that" in used
+
+
 def test_deploy_asks_for_the_image_of_the_router(tmp_path: Path) -> None:
     """Without it nothing is applied; with it both pools and the router are, and a gateway needs no picker."""
     case, router = written("aws"), f"registry.example.com/router{DIGEST}"

@@ -10,6 +10,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from clusterwright.finance.finances import finances
 from clusterwright.outputs.workbook.writing.page import FUNCTIONS, PlainWorksheet
+from clusterwright.outputs.workbook.writing.shared import label_of
 from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.currency import Currency
 from clusterwright.plan.record import Option, Plan
@@ -108,7 +109,8 @@ def test_the_first_sheet_has_answer_figures_inputs_and_chart(shipped_plan: Plan)
     )
     assert [sheet.cell(row, 2).value[:2] for row in (7, 8, 9)] == ["='"] * 3
     assert '"M"' in sheet["B7"].number_format
-    typed = {str(row[2].value)[1:]: row[1] for row in sheet.iter_rows(min_row=23, max_col=3) if row[2].value}
+    rows = [row for row in sheet.iter_rows(min_row=23, max_col=3) if str(row[2].value).startswith("=")]
+    typed = {row[2].value[1:]: row[1] for row in rows if "!" not in row[2].value}
     assert {"utilisation", "horizon_months", "power_price_usd_per_kwh"} <= typed.keys()
     for name, cell in typed.items():
         place = formulas.defined_names[name].attr_text.partition("!")[2].replace("$", "")
@@ -116,6 +118,31 @@ def test_the_first_sheet_has_answer_figures_inputs_and_chart(shipped_plan: Plan)
             assert isinstance(cell.value, int | float)
             assert formulas["Inputs"][place].value == f"='Summary'!${cell.column_letter}${cell.row}"
     assert len(sheet._charts) == 1
+
+
+def test_the_first_sheet_asks_for_the_price_of_every_rented_node(shipped_plan: Plan) -> None:
+    """Each rented option has a yellow price in USD per node-hour, which all its lines of nodes on Bill take."""
+    formulas, values = opened(shipped_plan, values=False), opened(shipped_plan)
+    sheet, bill = formulas["Summary"], formulas["Bill"]
+    rows = [row for row in sheet.iter_rows(min_row=23, max_col=4) if "Bill" in str(row[2].value)]
+    rented = [way for way in shipped_plan.alternatives if way.ranked and not way.owned and not way.mixed]
+    assert {label_of(way.key) for way in rented} <= {row[0].value for row in rows}
+    assert {f"USD per hour of {way.cluster.instance}" for way in rented} <= {row[3].value for row in rows}
+    fronts = {f"='Summary'!${row[1].column_letter}${row[1].row}": row for row in rows}
+    first: dict[str, str] = {}
+    lines = [line for line in bill.iter_rows(min_row=2, max_col=8) if line[2].value == "compute"]
+    for line in (line for line in lines if line[5].value == "hourly"):
+        label, price = str(line[0].value), line[7]
+        if label in first:  # the rest of a capacity block
+            assert str(price.value).replace("$", "") == first[label]
+            continue
+        first[label] = f"={price.coordinate}"
+        row = fronts.pop(price.value)
+        assert row[2].value == f"='Bill'!${price.column_letter}${price.row}"
+        assert row[1].value == pytest.approx(values["Bill"][price.coordinate].value)
+        assert price.fill.fgColor.rgb == row[1].fill.fgColor.rgb == "FFFFF9E5"
+    assert not fronts
+    assert "aws/capacity_block" in first
 
 
 def test_sheets_by_month_are_hidden_and_the_first_ones_have_a_page_each(shipped_plan: Plan) -> None:

@@ -348,6 +348,50 @@ def test_compare_has_what_is_ranked_and_what_is_not_apart() -> None:
     assert found.owned_key == next(way.key for way in plan.ranked if way.owned and not way.mixed)
 
 
+@pytest.mark.parametrize("width", [40, 80, 110, 400])
+@pytest.mark.parametrize("sets", [(), FIXED[4]], ids=["several targets", "one target"])
+def test_the_legend_explains_the_columns_that_are_shown(
+    sets: tuple[str, ...], width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a column decides, and the share of draws, are said where the table has that column, and only there."""
+    plan = plan_of(*sets)
+    found = finances(plan, PriceBook.open(), draws=10, seed=1)
+    monkeypatch.setattr(text_table, "line_width", lambda: width)
+    lines = ranking_lines(plan, found, money=USD)
+    hidden = " ".join(lines[0].partition("left out at this width: ")[2].split()).split(", ")
+    for title in ("this run", "share of a run", "NPV", "best in"):
+        assert (f"{title}: " in lines[1]) == (title not in hidden), title
+    assert ("best in: share of 10 draws" in lines[1]) == (width > 80)
+
+
+def test_no_legend_speaks_of_draws_that_were_not_made() -> None:
+    """Where no ranked way is known in the draws, nothing is said of a share of them; without ranked ways, nothing."""
+    plan = plan_of()
+    found = finances(plan, PriceBook.open(), draws=10, seed=1)
+    undrawn = replace(found, drawn=())
+    assert "best in:" not in ranking_lines(plan, undrawn, money=USD)[1]
+    none = replace(plan, alternatives=tuple(replace(way, ranked=False) for way in plan.alternatives))
+    assert "best in" not in "\n".join(ranking_lines(none, undrawn, money=USD))
+
+
+def test_runs_of_hours_are_told_in_hours_in_every_table() -> None:
+    """A run of 0.9 hours does not take 0.0 days, and one GPU is not 1 GPUs; runs of days keep their days."""
+    plan = finetuning_of()
+    found = finances(plan, PriceBook.open(), draws=10, seed=1)
+    hours = [f"{way.performance.calendar_days * 24:.1f}" for way in plan.ranked]
+    assert "0.0" not in hours
+    head, *lines = ranking_lines(plan, found, money=USD)[0].splitlines()
+    end = head.index("hours") + len("hours")
+    assert [line[:end].split()[-1] for line in lines[: len(hours)]] == hours
+    shown, again = comparison(plan, Sources(), USD), again_table(plan, USD)
+    times = [row[shown.columns.index("Hours")].text for row in shown.rows]
+    assert times == [f"{way.performance.calendar_days * 24:.1f} hours" for way in main_ways(plan)]
+    assert [row[again.columns.index("Hours")].text for row in again.rows] == hours
+    assert "| hours |" in comparison_markdown(plan, USD)
+    assert "1 GPUs" not in [cell.detail for row in shown.rows for cell in row]
+    assert "Days" in comparison(plan_of(), Sources(), USD).columns
+
+
 def test_every_ranked_row_says_how_it_is_planned_again() -> None:
     """Terminal with details, Markdown and report have the overrides of each ranked way; without, where they are."""
     plan = plan_of()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -633,6 +634,19 @@ def test_a_service_that_misses_its_goals_finishes_nothing() -> None:
     text = plan_text(_plan("goals.time_per_token=1 ms"), Path("chat.yaml"), money=USD)
     assert "no target meets the goals" in text
     assert "finish" not in text
+
+
+def test_a_failed_rule_is_named_once_beside_the_answer() -> None:
+    """The block names each rule with its condition; the figures of every target are told once, with the errors."""
+    plan = _plan("goals.time_per_token=8 ms", "workload.precision=bf16")
+    failed = Counter(finding.id for finding in plan.findings)
+    assert failed["SRV013"]
+    text = " ".join(plan_text(plan, Path("chat.yaml"), money=USD).split())
+    for name, times in failed.items():
+        assert text.count(f"[{name}]") == 1
+        assert (f"({times} times)" in text) == (times > 1)
+    assert not [finding for finding in plan.findings if finding.message in text]
+    assert "[SRV013] No layout reaches the time per token, even at the favourable end of the band." in text
 
 
 def test_a_plan_of_training_is_no_service() -> None:

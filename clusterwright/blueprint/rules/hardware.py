@@ -119,7 +119,7 @@ def _known(problems: list[Problem], catalogue: Catalogue, target: str, allowed: 
     path: Path = ("targets", target, "allowed_systems" if target == "onprem" else "allowed_instances")
     found: list[str] = []
     for index, name in enumerate(allowed):
-        entry = attempt(problems, (*path, index), lambda name=name: _entry(catalogue, target, name).id)  # type: ignore[misc]
+        entry = attempt(problems, (*path, index), lambda name=name: entry_of(catalogue, target, name).id)  # type: ignore[misc]
         if entry in found:
             problems.append(Problem(path=(*path, index), message=f"{name!r} is given twice", help="name it once"))
         elif entry is not None:
@@ -127,7 +127,8 @@ def _known(problems: list[Problem], catalogue: Catalogue, target: str, allowed: 
     return found
 
 
-def _entry(catalogue: Catalogue, target: str, name: str) -> Instance | System:
+def entry_of(catalogue: Catalogue, target: str, name: str) -> Instance | System:
+    """Return the system or the cloud's instance type that a name means; errors as `lookup.system`."""
     return lookup.system(catalogue, name) if target == "onprem" else lookup.instance(catalogue, name, cloud=target)
 
 
@@ -151,7 +152,7 @@ def _look_up(
     name: str,
     path: Path,
 ) -> ResolvedTarget | None:
-    entry = attempt(problems, path, lambda: _entry(catalogue, target, name))
+    entry = attempt(problems, path, lambda: entry_of(catalogue, target, name))
     if isinstance(entry, System):
         node = attempt(problems, path, lambda: lookup.node_type_of_system(catalogue, entry.id))
         if node is None:

@@ -2,10 +2,12 @@
 
 import datetime as dt
 import shlex
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from clusterwright.blueprint.rules.hardware import CLOUDS
+from clusterwright.catalog.rules import rules
 from clusterwright.cli.render.kinds import shown_of
 from clusterwright.cli.render.terminal import line_width
 from clusterwright.cli.render.text_table import Column, bold, commands, prose, table
@@ -433,10 +435,11 @@ def _month_text(entry: Breakeven) -> str:
 
 
 def _findings(plan: Plan) -> list[str]:
-    """Return the rules that failed; where and what to do is shown with the blueprint's text, on stderr."""
-    return (
-        _block("Failed", *(f"[{finding.id}] {finding.message}" for finding in plan.findings)) if plan.findings else []
-    )
+    """Return what rules failed, each once; values, places and what to do are with the blueprint's text, on stderr."""
+    what = {rule.id: rule.what for rule in reversed(rules())}
+    times = Counter((finding.id, what.get(finding.id, finding.message)) for finding in plan.findings)
+    lines = [f"[{name}] {said}" + (f" ({count} times)" if count > 1 else "") for (name, said), count in times.items()]
+    return _block("Failed", *lines) if lines else []
 
 
 def comparison_text(plan: Plan, money: MoneyFormat) -> str:

@@ -1,9 +1,9 @@
 """Every option of a comparison in one table, best first, and what the comparison can be repeated from."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from clusterwright.blueprint.load import LoadedBlueprint
-from clusterwright.cli.render.text_table import Column, prose, table
+from clusterwright.cli.render.text_table import Column, left_out, prose, table
 from clusterwright.finance.finances import Finances
 from clusterwright.outputs.markdown import markdown_table
 from clusterwright.plan.alternatives.hybrids import has_contracts_or_mixes
@@ -17,16 +17,20 @@ from clusterwright.plan.text.ranking import (
     answers_text,
     cash_text,
     days_shown,
+    median_of,
     paper_title,
     paper_ways,
     rule_text,
     share_text,
     span_text,
+    time_column,
 )
 from clusterwright.plan.text.words import term_text
 from clusterwright.units import percent
 
 _SHORT = 12
+#: Title of the column with the share of draws in which a way is the cheapest.
+_BEST = "best in"
 
 
 def scenario_line(loaded: LoadedBlueprint, plan: Plan) -> str:
@@ -48,15 +52,15 @@ def ranking_lines(plan: Plan, found: Finances, *, money: MoneyFormat, details: b
     """
     if not plan.ranking:
         return []
-    lines = (
-        [_table(_titles(plan, RANKED, money), _rows(plan, found, money)), _legend(plan, found)] if plan.ranked else []
-    )
-    if lines:
+    lines = []
+    if plan.ranked:
+        columns, rows = _columns(_titles(plan, RANKED, money)), _rows(plan, found, money)
+        lines = [table(columns, rows), f"  {_legend(plan, found, left_out(columns, rows))}"]
         lines += _again_lines(plan) if details else ["  --details: how to plan each row again"]
     if paper_ways(plan):
         lines += [
             *([""] if lines else []),
-            _table(_paper_titles(plan, money), _paper_rows(plan, money)),
+            table(_columns(_paper_titles(plan, money)), _paper_rows(plan, money)),
             *_left_out(plan),
         ]
     return lines
@@ -71,25 +75,22 @@ def _again_lines(plan: Plan) -> list[str]:
 
 
 #: How soon a column is left out in a narrow terminal, by the begin of its title, the highest first; others never.
-_DROP = {BAND: 3.0, "best in": 2.0, "nodes": 1.5, "share of ": 1.0}
+_DROP = {BAND: 3.0, _BEST: 2.0, "nodes": 1.5, "share of ": 1.0}
 #: The same by the end of its title.
 _DROP_BY_END = {"months": 5.0, "GPU-h": 5.0}
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first column is names, and whose reasons are prose."""
-    return table(
-        [
-            Column(
-                title,
-                "left" if not place or title in {"why", "answer"} else "",
-                drop=_drop(title),
-                prose=title == "why",
-            )
-            for place, title in enumerate(titles)
-        ],
-        rows,
-    )
+def _columns(titles: Sequence[str]) -> list[Column]:
+    """Return columns of which the first has names, and reasons are prose."""
+    return [
+        Column(
+            title,
+            "left" if not place or title in {"why", "answer"} else "",
+            drop=_drop(title),
+            prose=title == "why",
+        )
+        for place, title in enumerate(titles)
+    ]
 
 
 def _drop(title: str) -> float:
@@ -105,7 +106,7 @@ def ranking_markdown(plan: Plan, found: Finances, money: MoneyFormat) -> list[st
         "",
         *markdown_table(_titles(plan, RANKED, money), _rows(plan, found, money)),
         "",
-        _legend(plan, found).strip(),
+        _legend(plan, found),
     ]
 
 
@@ -116,7 +117,7 @@ def _titles(plan: Plan, first: str, money: MoneyFormat) -> tuple[str, ...]:
     return (
         first,
         "nodes",
-        *days_shown(plan, "days"),
+        *days_shown(plan, time_column(plan.ranking)),
         unit.asked,
         BAND,
         f"share of {unit.each}",
@@ -124,7 +125,7 @@ def _titles(plan: Plan, first: str, money: MoneyFormat) -> tuple[str, ...]:
         "NPV",
         BAND,
         per_hour,
-        "best in",
+        _BEST,
         "answer",
     )
 
@@ -155,7 +156,7 @@ def _figures(plan: Plan, way: Alternative, *, money: MoneyFormat, bands: bool = 
     return [
         term_text(way.key),
         f"{way.cluster.nodes:,}",
-        *days_shown(plan, f"{way.performance.calendar_days:.1f}"),
+        *days_shown(plan, median_of(way, time_column(plan.ranking))),
         cash_text(way, money),
         *([of_run] if bands else []),
         share_text(way, money),
@@ -171,5 +172,8 @@ def _left_out(plan: Plan) -> list[str]:
     return [f"  {dearer} dearer ways are not ranked either: compare --json has them"] if dearer else []
 
 
-def _legend(plan: Plan, found: Finances) -> str:
-    return f"  {rule_text(plan)}; best in: share of {found.draws:,} draws of the assumptions in which its NPV is least"
+def _legend(plan: Plan, found: Finances, hidden: Collection[str] = ()) -> str:
+    """Return what the columns say, but for those that are hidden, and for draws where none was made of a ranked way."""
+    drawn = {entry.key for entry in found.drawn}.intersection(way.key for way in plan.ranked)
+    share = f"share of {found.draws:,} draws of the assumptions in which its NPV is least"
+    return rule_text(plan, hidden, {_BEST: share} if drawn else {})

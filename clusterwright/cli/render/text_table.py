@@ -102,6 +102,11 @@ def table(
     return "\n".join(text)
 
 
+def left_out(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the titles of the columns that `table` leaves out of a table in this terminal."""
+    return tuple(columns[place].title for place in _fitted(columns, rows, line_width() - _INDENT)[1])
+
+
 def prose(text: str, *, indent: int = 0, hanging: int | None = None, width: int | None = None) -> list[str]:
     """Return a paragraph as lines within the width of the terminal.
 

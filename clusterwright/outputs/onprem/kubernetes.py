@@ -188,20 +188,36 @@ def _span(names: Sequence[str]) -> str:
     return "` to `".join(dict.fromkeys((names[0], names[-1]))) if names else ""
 
 
+def _whole_gpus(cluster: KubernetesCluster) -> list[dict[str, str]]:
+    """Return what nodes offer of whole GPUs, and of parts where nodes share theirs under a name of its own."""
+    gpus, each = cluster.whole_gpus, f"{cluster.gpus_per_node}; "
+    of = "the nodes that share no GPU" if cluster.shared_nodes else "every node"
+    rows = [
+        {
+            "do": f"allocatable `{cluster.gpu_resource}` of {of}",
+            "expect": f"{'' if cluster.slices else each}{gpus:,} in all",
+        }
+    ]
+    parts = [
+        {
+            "do": f"allocatable `{name}` of the nodes that share GPUs",
+            "expect": f"{count // cluster.shared_nodes:,}; {count:,} in all",
+        }
+        for name, count in cluster.parts.items()
+    ]
+    return [*(rows if gpus else ()), *parts]
+
+
 def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
     used = [
         chart
         for chart in charts(cluster.vendor, cluster.software)
         if chart.chart != "network-operator" or cluster.hands_out_rails
     ]
-    gpus = cluster.whole_gpus
     to_set = ["the quota in `queues.yaml`, if not all of the cluster is for one queue."]
     checks = [
         {"do": "`kubectl get nodes -l node-kind=gpu`", "expect": f"{len(cluster.nodes):,} nodes, all Ready"},
-        {
-            "do": f"allocatable `{cluster.gpu_resource}` of every node",
-            "expect": f"{cluster.gpus_per_node}; {gpus:,} in all" if not cluster.slices else f"{gpus:,} in all",
-        },
+        *_whole_gpus(cluster),
         *(
             {"do": f"allocatable `{name}` of the nodes with slices", "expect": f"{count:,} in all"}
             for name, count in cluster.slices.items()

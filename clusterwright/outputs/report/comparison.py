@@ -13,12 +13,14 @@ from clusterwright.plan.text.ranking import (
     cash_band_text,
     days_shown,
     main_ways,
+    median_of,
     paper_title,
     paper_ways,
     purchase_text,
     reason_lines,
     rule_text,
     share_text,
+    time_column,
 )
 from clusterwright.plan.text.words import (
     NAME_OF_TARGET,
@@ -39,7 +41,7 @@ _SHARE = "share "
 
 def comparison_markdown(plan: Plan, money: MoneyFormat) -> str:
     """Return the comparison; every name is escaped, since anybody's blueprint may hold it."""
-    months, unit = f"{plan.economics.horizon_months:g} months", plan.workload.unit
+    months, unit, ways = f"{plan.economics.horizon_months:g} months", plan.workload.unit, main_ways(plan)
     lines = [
         f"### {cell(plan.name)}: renting and owning",
         "",
@@ -49,7 +51,7 @@ def comparison_markdown(plan: Plan, money: MoneyFormat) -> str:
             (
                 RANKED,
                 "cluster",
-                *days_shown(plan, "days"),
+                *days_shown(plan, time_column(ways)),
                 unit.asked,
                 f"share of {unit.each}",
                 months,
@@ -58,7 +60,7 @@ def comparison_markdown(plan: Plan, money: MoneyFormat) -> str:
                 "priced from documents",
                 "answer",
             ),
-            [_row(plan, way, money) for way in main_ways(plan)],
+            [_row(plan, way, money, time_column(ways)) for way in ways],
             words=2,
         ),
         "",
@@ -77,12 +79,12 @@ def comparison_markdown(plan: Plan, money: MoneyFormat) -> str:
     return "\n".join(lines)
 
 
-def _row(plan: Plan, way: Alternative, money: MoneyFormat) -> list[str]:
+def _row(plan: Plan, way: Alternative, money: MoneyFormat, unit: str) -> list[str]:
     cluster = way.cluster
     return [
         term_text(way.key),
         f"{cluster.nodes:,} × {cluster.instance}" if cluster.instance else f"{cluster.nodes:,} nodes",
-        *days_shown(plan, f"{way.performance.calendar_days:.1f}"),
+        *days_shown(plan, median_of(way, unit)),
         cash_band_text(way, money),
         share_text(way, money),
         money.band(way.money.horizon_usd, way.money.horizon_usd_low, way.money.horizon_usd_high),

@@ -70,7 +70,7 @@ def _context(plan: Plan, money_of: Ledger, book: PriceBook, found: Finances, mon
     sources = report_tables.Sources()
     explained = plan.option(plan.recommended) or plan.options[0]
     what_if = report_what_if.sliders(plan, possible(plan, book), money)
-    rule, kind = f"{capital(rule_text(plan))}.", outputs_of(plan)
+    rule, kind = f"{capital(rule_text(plan, worth='present value'))}.", outputs_of(plan)
     return {
         "tabs": TABS,
         "most_printed": MOST_PRINTED,

@@ -16,9 +16,11 @@ from clusterwright.plan.text.ranking import (
     again_text,
     cash_text,
     days_shown,
+    median_of,
     paper_title,
     paper_ways,
     share_text,
+    time_column,
 )
 from clusterwright.plan.text.words import capital, term_text
 from clusterwright.pricing.book import PriceBook
@@ -97,7 +99,9 @@ def again_table(plan: Plan, money: MoneyFormat) -> Table:
         {
             RANKED: [capital(term_text(way.key)) for way in ways],
             "Nodes": [f"{way.cluster.nodes:,}" for way in ways],
-            **{title: [f"{way.performance.calendar_days:.1f}" for way in ways] for title in days_shown(plan, "Days")},
+            **{
+                capital(title): [median_of(way, title) for way in ways] for title in days_shown(plan, time_column(ways))
+            },
             capital(unit.asked): _dashed(
                 money.column(way.money.run_usd for way in ways), [cash_text(way, money) for way in ways]
             ),

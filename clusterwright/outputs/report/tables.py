@@ -11,11 +11,11 @@ from clusterwright.plan.findings.price_evidence import age_days
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.ranking import RANKED, days_shown, main_ways, purchase_text
+from clusterwright.plan.text.ranking import RANKED, days_shown, main_ways, purchase_text, time_column
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital, term_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.terms.records import CashFlowRow, Parameter, PricedLine
-from clusterwright.units import days_text, percent
+from clusterwright.units import HOURS_PER_DAY, counted, days_text, percent
 
 _NONE = "–"
 #: What kind of price it is, by where it comes from (`tco.terms.records.BASES`).
@@ -55,7 +55,7 @@ def comparison(plan: Plan, sources: Sources, money: MoneyFormat) -> Table:
         f"Share of {unit.each}",
         f"Same work, {months}",
         "Present value",
-        *days_shown(plan, "Days"),
+        *days_shown(plan, capital(time_column(ways))),
         "Cluster",
         "Buy now",
         f"{money.code} per GPU-hour",
@@ -82,10 +82,8 @@ def comparison(plan: Plan, sources: Sources, money: MoneyFormat) -> Table:
 def _compared(
     plan: Plan, way: Alternative, sources: Sources, totals: Sequence[str], money: MoneyFormat
 ) -> tuple[Cell, ...]:
-    performance = way.performance
     run, share, horizon, present = totals
     option = plan.planned(way.key)
-    known = performance.calendar_days_low is not None and performance.calendar_days_high is not None
     return (
         Cell(text=capital(term_text(way.key)), detail=_mark(plan, way)),
         Cell(
@@ -98,18 +96,14 @@ def _compared(
             detail=_band(way.money.horizon_usd, way.money.horizon_usd_low, way.money.horizon_usd_high, money),
         ),
         Cell(text=present, detail=_band(way.money.npv_usd, way.money.npv_usd_low, way.money.npv_usd_high, money)),
-        *(
-            Cell(
-                text=days,
-                detail=f"{performance.calendar_days_low:.1f} to {performance.calendar_days_high:.1f}" if known else "",
-            )
-            for days in days_shown(plan, days_text(performance.calendar_days))
-        ),
+        *(_time(way, unit) for unit in days_shown(plan, time_column(main_ways(plan)))),
         Cell(
             text=f"{way.cluster.nodes:,} × {way.cluster.instance}"
             if way.cluster.instance
             else f"{way.cluster.nodes:,} nodes",
-            detail=f"{way.cluster.gpus:,} {'GPUs' if option is None else option.cluster.accelerator_name}",
+            detail=counted(way.cluster.gpus, "GPU")
+            if option is None
+            else f"{way.cluster.gpus:,} {option.cluster.accelerator_name}",
         ),
         Cell(text=purchase_text(way, money)),
         Cell(
@@ -117,6 +111,20 @@ def _compared(
         ),
         Cell(text=_NONE) if option is None else _node_price(option, sources, money),
         Cell(text=percent(way.money.priced_share)),
+    )
+
+
+def _time(way: Alternative, unit: str) -> Cell:
+    """Return the time of a run in the unit of its column, with its band."""
+    days, low, high = (
+        way.performance.calendar_days,
+        way.performance.calendar_days_low,
+        way.performance.calendar_days_high,
+    )
+    each = 1.0 if unit == "days" else HOURS_PER_DAY
+    return Cell(
+        text=days_text(days) if unit == "days" else f"{days * each:.1f} {unit}",
+        detail="" if low is None or high is None else f"{low * each:.1f} to {high * each:.1f}",
     )
 
 

@@ -269,6 +269,7 @@ def _pools_words(
             }
             for one in (before, own)
         ],
+        "fixed": all(one.fewest == one.most for one in (before, own)),
         "router": router_name(plan.name),
         "command": shlex.join((*started.command, *started.found)),
         "read": started.read,

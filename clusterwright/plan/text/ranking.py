@@ -1,7 +1,7 @@
 """The ranking as words and rows, the same wherever it is shown: which way is the answer, and why others are not."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.money import MoneyFormat
@@ -19,14 +19,30 @@ _HOURS_A_DAY = 24.0
 SHORT_DAYS = 2.0
 
 
-def rule_text(plan: Plan) -> str:
-    """Return which column decides what, as it is under every table of the ranking."""
+def rule_text(
+    plan: Plan,
+    left_out: Collection[str] = (),
+    beside: Mapping[str, str] | None = None,
+    *,
+    worth: str = "NPV",
+) -> str:
+    """Return which column decides what, as it is under every table of the ranking.
+
+    Args:
+        plan: with its unit of work.
+        left_out: titles of columns that the table does not show.
+        beside: words about other columns of the table, by title.
+        worth: title of the column of present values.
+    """
     unit = plan.workload.unit
-    return (
-        f"{unit.asked}: cash, the least of which is the answer for {unit.asked}; share of {unit.each}: of what is "
-        "bought or committed for the whole horizon; NPV: present value of all that is paid, the least of which is the "
-        "answer for the horizon"
-    )
+    words = {
+        unit.asked: f"cash, the least of which is the answer for {unit.asked}",
+        f"share of {unit.each}": "of what is bought or committed for the whole horizon",
+        worth: f"{'present value ' if worth == 'NPV' else ''}of all that is paid, the least of which is the answer for "
+        "the horizon",
+    }
+    shown = words | dict(beside or {})
+    return "; ".join(f"{title}: {meaning}" for title, meaning in shown.items() if title not in left_out)
 
 
 def paper_title(plan: Plan) -> str:
@@ -96,6 +112,11 @@ def time_column(ways: Sequence[Alternative]) -> str:
         for way in ways
     )
     return "hours" if all(days < SHORT_DAYS for days in longest) else "days"
+
+
+def median_of(way: Alternative, unit: str) -> str:
+    """Return the median time of a run as a number in the unit of its column, `days` or `hours`."""
+    return f"{way.performance.calendar_days * (1.0 if unit == 'days' else _HOURS_A_DAY):.1f}"
 
 
 def time_of(way: Alternative, unit: str) -> str:

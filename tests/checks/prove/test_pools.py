@@ -22,6 +22,7 @@ _FOLDERS = {
     "vllm": _KUBERNETES,
     "sglang": [*_KUBERNETES, "workload.framework=sglang"],
     "slurm": [*_APART, "targets.onprem.scheduler=slurm"],
+    "even": [*_KUBERNETES, "traffic.peak_over_mean=1"],
 }
 
 
@@ -108,6 +109,9 @@ FAULTS = {
     ),
     "what the page says of a pool": Fault(
         "vllm", _PAGE, r"KEDA: (\d+) to \d+ workers that decode", r"KEDA: \1 to 1 workers that decode", "SVC001"
+    ),
+    "what the page says of a pool that keeps its size": Fault(
+        "even", _PAGE, r"KEDA keeps \d+ workers that prefill", "KEDA keeps 99 workers that prefill", "SVC001"
     ),
     "settings of deploy.sh": Fault(
         "vllm", "kubernetes/serving/deploy.env", r"PREFILL_MOST=\d+", "PREFILL_MOST=1", "SVC001"

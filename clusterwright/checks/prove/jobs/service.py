@@ -328,6 +328,7 @@ def _readme(papers: Papers) -> Iterator[Finding]:
         (r"Each element of the array is a replica, (\d+) in all", most),
         (r"KEDA: (\d+) to \d+ replicas", least),
         (r"KEDA: \d+ to (\d+) replicas", most),
+        (r"KEDA keeps (\d+) replicas", most),
         (r"^(\d+) for the peak of the last day", most),
         (r"for the peak of the last day with (\d+) spare", str(option.performance.spare_replicas)),
         (r"spare, (\d+) in the quietest hour", least),
@@ -363,6 +364,7 @@ def _of_pool(role: str, option: ServingOption) -> list[tuple[str, str]]:
     return [
         (rf"KEDA: (\d+) to \d+ workers that {role}", least),
         (rf"KEDA: \d+ to (\d+) workers that {role}", most),
+        (rf"KEDA keeps (\d+) workers that {role}", most),
         (rf"^Workers that {role}: (\d+) for the peak", most),
         (rf"^Workers that {role}: \d+ for the peak of the last day with (\d+) spare", str(spare)),
         (rf"^Workers that {role}: [^\n]* spare, (\d+) in the quietest hour", least),

@@ -13,7 +13,10 @@ from clusterwright.units import percent
 FILE = "kubernetes/README.md"
 TENANTS = "tenants.md"
 _RAILS = "kubernetes/network/rails.yaml"
-_RESOURCE = re.compile(r"allocatable `([\w.]+/(?:gpu|gaudi))` of every node")
+_RESOURCE = re.compile(r"allocatable `([\w.]+/(?:gpu|gaudi))` of (?:every node|the nodes that share no GPU)")
+
+#: Ways to share GPUs whose parts have a resource of their own.
+_RENAMED = ("mps", "time-slicing")
 
 
 def _hosts(hall: Hall) -> list[str]:
@@ -47,9 +50,13 @@ def _rows(hall: Hall) -> Sequence[Sequence[str | None]]:
     resource = _RESOURCE.search(hall.papers.text(FILE))
     # Where GPUs are divided, as many fewer are whole; shared ones have a name of their own.
     if resource is not None and (software is None or not software.instances):
-        gpus = hall.inventory.gpus // hosts
-        whole = gpus * (hosts - (0 if software is None else software.shared_of(hosts)))
-        rows.append((f"allocatable `{resource[1]}` of every node", f"{gpus}; {whole:,} in all"))
+        gpus, shared = hall.inventory.gpus // hosts, 0 if software is None else software.shared_of(hosts)
+        of = "the nodes that share no GPU" if shared else "every node"
+        rows.append((f"allocatable `{resource[1]}` of {of}", f"{gpus}; {gpus * (hosts - shared):,} in all"))
+        if software is not None and shared and software.sharing in _RENAMED:
+            parts = gpus * software.shared_parts
+            of = f"allocatable `{resource[1]}.shared` of the nodes that share GPUs"
+            rows.append((of, f"{parts:,}; {parts * shared:,} in all"))
     if _ports(hall) is not None:
         if _routed(hall):
             own = f"allocatable `nvidia.com/rail-1` to `nvidia.com/rail-{_ports(hall)}` of a node"

@@ -149,11 +149,11 @@ def _legend(x: float, y: float, site: Site) -> list[str]:
     for kind, words in _LEGEND:
         marks.append(drawing.box(x, y, 16, 13, fill=drawing.FILLS[_FILLS[kind]]))
         marks.append(drawing.text(x + 22, y + 11, words, size=12))
-        x += 150
+        x += 170
     for fill, words in ((_COLD, "cold aisle (fronts)"), (_HOT, "hot aisle (backs)")):
         marks.append(drawing.box(x, y, 16, 13, fill=fill))
         marks.append(drawing.text(x + 22, y + 11, words, size=12))
-        x += 150
+        x += 170
     rows = site.rows
     power = "the bar in a rack is its power against its limit; ≥ where some of it is unknown"
     measures = (

@@ -1,10 +1,14 @@
-"""The sheet Bill: every line of every option with its price; lines that options share are linked, not repeated."""
+"""The sheet Bill: every line of every option with its price; lines that options share are linked, not repeated.
+
+Prices of rented nodes are typed on Summary, from where this sheet takes them.
+"""
 
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from clusterwright.outputs.workbook.inputs.contracts import Terms
+from clusterwright.outputs.workbook.inputs.front import RentedNode, lead_to_bill, write_prices
 from clusterwright.outputs.workbook.writing.formula import Figure
 from clusterwright.outputs.workbook.writing.shared import Workbook, option_of
 from clusterwright.plan.findings.price_evidence import age_days
@@ -121,12 +125,22 @@ def write_bill(work: Workbook, terms: Mapping[str, Terms]) -> Bill:
     shared: dict[tuple[str, int], tuple[int, PricedLine]] = {}
     bills = [(option.target, option.target, option.money.lines) for option in work.plan.options]
     bills += [(cost.key, cost.target, cost.lines) for cost in work.found.costs if option_of(work.plan, cost) is None]
+    front = write_prices(work)
+    nodes = {(node.label, node.sku, node.usd): node for node in front}
+    prices: dict[RentedNode, Figure] = {}
     for label, target, lines in bills:
         for place, line in enumerate(lines):
             at = len(rows) + 1
             first = shared.setdefault((target, place), (at, line))
             same_as = first[0] if first[1] == line and first[0] != at else 0
-            rows.append(_write(work, at, (label, line), terms.get(label), same_as))
+            node = nodes.get((label, line.line.sku, line.unit_usd or 0.0))
+            price = None
+            if node:  # a second line of one kind of node, such as the rest of a capacity block, follows the first
+                price = (prices[node], "number") if node in prices else (front[node], "input")
+            rows.append(_write(work, at, (label, line), terms.get(label), same_as=same_as, taken=price))
+            if node:
+                prices.setdefault(node, page.cell(at, _UNIT_USD, node.usd))
+    lead_to_bill(work, {node: prices[node] for node in front})
     page.sheet.autofit(520)
     page.sheet.autofilter(0, 0, max(len(rows), 1), len(_COLUMNS) - 1)
     for name, letter in _NAMED.items():
@@ -134,8 +148,25 @@ def write_bill(work: Workbook, terms: Mapping[str, Terms]) -> Bill:
     return Bill(rows=tuple(rows))
 
 
-def _write(work: Workbook, row: int, entry: tuple[str, PricedLine], terms: Terms | None, same_as: int) -> BillRow:
-    """Write one line of an option; one that another option has too takes its quantity and price from there."""
+def _write(
+    work: Workbook,
+    row: int,
+    entry: tuple[str, PricedLine],
+    terms: Terms | None,
+    *,
+    same_as: int,
+    taken: tuple[Figure, str] | None,
+) -> BillRow:
+    """Write one line of an option; one that another option has too takes its quantity and price from there.
+
+    Args:
+        work: the workbook.
+        row: of the line on the sheet.
+        entry: the option as this sheet calls it, and its line.
+        terms: how the option is paid, None without a contract.
+        same_as: row of the same line of another option, 0 if it has none.
+        taken: cell that the price of a rented node is taken from, and how it is shown; None for all else.
+    """
     page, (label, line) = work.page("Bill"), entry
     when_paid = paid(line, terms)
     found = BillRow(label=label, category=line.line.category, charge=line.line.charge, paid=when_paid, usd=None)
@@ -165,7 +196,9 @@ def _write(work: Workbook, row: int, entry: tuple[str, PricedLine], terms: Terms
         for column in (_UNIT_USD, _USD):
             page.text(row, column, "unknown", "text_right")
         return found
-    if same_as:
+    if taken is not None:
+        price = page.put(row, _UNIT_USD, *taken)
+    elif same_as:
         price = page.put(row, _UNIT_USD, page.cell(same_as, _UNIT_USD, line.unit_usd), "number")
     else:
         price = page.number(row, _UNIT_USD, line.unit_usd, "input")

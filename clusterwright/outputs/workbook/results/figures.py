@@ -39,7 +39,7 @@ def write_figures(
         page.text(row, 0, words, "bold")
     page.text(FIGURES - 2, 0, f"Prices as of {plan.as_of}. All values are live.", "note")
     page.head(FIGURES, _COLUMNS)
-    page.text(FIGURES, _OF, "of", "head")
+    page.text(FIGURES, _OF, "of", "after")
     run, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if run is not None and CASH in ranked.get(run.key, {}):
         usd = ranked[run.key][CASH]

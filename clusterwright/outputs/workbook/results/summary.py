@@ -65,7 +65,6 @@ def write_summary(
         "USD per GPU-hour",
         "priced from documents",
     )
-    page.widths(30, 32, rest=14, columns=len(columns))
     page.text(0, 0, plan.name, "title")
     page.head(OPTIONS, columns, texts=_GPUS)
     found: dict[str, dict[str, Figure]] = {}
