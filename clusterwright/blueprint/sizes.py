@@ -68,7 +68,7 @@ MustBe = Annotated[
 
 
 class Sizes(Section):
-    """Cluster sizes that a target may have, spare nodes included."""
+    """Cluster sizes that a target may have, spare and divided nodes included."""
 
     #: Fields that name the target's hardware, one kind and several, and what to write as the first.
     hardware: ClassVar[tuple[str, str, str]]

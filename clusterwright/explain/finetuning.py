@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from clusterwright.explain.records import Explanation, Input, Names, exact, explained, total
+from clusterwright.explain.records import Explanation, Input, Names, beside_work, exact, explained, total
 from clusterwright.plan.finetuning.record import FinetuningOption, FinetuningPlan
 from clusterwright.plan.text.finetuning import (
     MEMORY_TERMS,
@@ -264,6 +264,7 @@ def _nodes(plan: FinetuningPlan, option: FinetuningOption) -> Explanation:
         ),
         inputs=(
             _input("goal", "none" if goal is None else f"{goal * 24:g} hours", "goals.finish_within"),
+            *beside_work(option),
             _input("idle accelerators", str(performance.idle_gpus), "whole nodes are paid for"),
             *(
                 _input(f"{point.nodes} nodes", f"{point.calendar_days_high * 24:.2f} hours at most", "searched")

@@ -6,6 +6,7 @@ from math import isclose
 from typing import Any
 
 from clusterwright.formulas import Recorded
+from clusterwright.plan.record import Option
 from clusterwright.plan.text.money import MoneyFormat
 
 
@@ -16,6 +17,15 @@ class Input:
     name: str
     value: str
     source: str
+
+
+def beside_work(option: Option) -> tuple[Input, ...]:
+    """Return the nodes of an option that parts of GPUs are on, which its cluster has beside those of the work."""
+    nodes = option.cluster.divided_nodes
+    if not nodes:
+        return ()
+    said = "software.mig.nodes or software.sharing.nodes; clusterwright docs gpu-slices"
+    return (Input(name="nodes beside the work", value=f"{nodes:,} with divided or shared GPUs", source=said),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

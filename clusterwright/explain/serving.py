@@ -1,6 +1,6 @@
 """How a service was sized: memory, latencies, replicas, nodes, and what tokens cost."""
 
-from clusterwright.explain.records import Explanation, Input, Names, exact, explained
+from clusterwright.explain.records import Explanation, Input, Names, beside_work, exact, explained
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.sizing.serving.sizes import Predicted
@@ -415,23 +415,26 @@ def _nodes(option: ServingOption) -> Explanation:
         equation = "accelerators of the workers that decode and of those that prefill / accelerators of a node"
         filled = (
             f"({whole:,} × {each} + {before:,} × {pool.layout.gpus}) / {cluster.gpus_per_node}, rounded up = "
-            f"{cluster.nodes:,}"
+            f"{cluster.work_nodes:,}"
         )
     elif layout.slice:
         equation = "slices with the spare ones / slices of an accelerator / accelerators of a node"
-        filled = f"{whole:,} / {layout.per_gpu} / {cluster.gpus_per_node}, each rounded up = {cluster.nodes:,}"
+        filled = f"{whole:,} / {layout.per_gpu} / {cluster.gpus_per_node}, each rounded up = {cluster.work_nodes:,}"
     elif each > cluster.gpus_per_node:
         equation = "replicas with the spare ones × nodes of a replica"
-        filled = f"{whole:,} × {each} / {cluster.gpus_per_node} = {cluster.nodes:,}"
+        filled = f"{whole:,} × {each} / {cluster.gpus_per_node} = {cluster.work_nodes:,}"
     else:
         equation = "replicas with the spare ones / replicas of a node"
-        filled = f"{whole:,} / ({cluster.gpus_per_node} / {each}), rounded up = {cluster.nodes:,}"
+        filled = f"{whole:,} / ({cluster.gpus_per_node} / {each}), rounded up = {cluster.work_nodes:,}"
+    if cluster.divided_nodes:
+        filled = f"{filled}; {cluster.work_nodes:,} + {cluster.divided_nodes:,} = {cluster.nodes:,}"
     return Explanation(
         number="nodes",
         title="nodes of the service",
         value=f"{cluster.nodes:,}",
-        equation=(equation, filled),
+        equation=(equation, filled) if not cluster.divided_nodes else (f"{equation} + nodes beside the work", filled),
         inputs=(
+            *beside_work(option),
             _input("replicas", f"{whole:,}", "explain replicas"),
             _input("accelerators of a replica", str(each), "searched: the layout with the fewest nodes"),
             *([_input("slice", layout.slice, "catalog/mig_profiles.csv")] if layout.slice else []),

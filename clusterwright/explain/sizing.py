@@ -7,7 +7,7 @@ from clusterwright.explain.data import data_numbers
 from clusterwright.explain.failures import failure_numbers
 from clusterwright.explain.memory import memory_numbers
 from clusterwright.explain.offload import offload_numbers
-from clusterwright.explain.records import Explanation, Input, Names, explained, total
+from clusterwright.explain.records import Explanation, Input, Names, beside_work, explained, total
 from clusterwright.explain.traffic import traffic_numbers
 from clusterwright.plan.record import FrontPoint, Hardware, Option
 from clusterwright.plan.text.money import MoneyFormat
@@ -369,6 +369,7 @@ def _nodes(plan: TrainingPlan, option: TrainingOption, money: MoneyFormat) -> Ex
                 source=f"facts {cluster.instance}",
             ),
             Input(name="goal", value=limit, source="blueprint"),
+            *beside_work(option),
             *held(option, "nodes"),
             *(
                 Input(

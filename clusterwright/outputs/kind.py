@@ -130,7 +130,7 @@ class KindOutputs:
         task: the work as a command of SkyPilot.
         contents: the line of the output folder's README on the files that start the work; empty for none.
         job_row: of the README on premises with Slurm: what jobs need on the machines, and what starts the work.
-        working_nodes: nodes that work at a time, without spares.
+        working_nodes: nodes that work at a time, without spares and divided ones.
         acceptance: the last steps of the acceptance test, with the work itself.
     """
 
@@ -154,5 +154,5 @@ class KindOutputs:
     task: Callable[[Plan, Option, Catalogue], Task] = lambda *_: Task()
     contents: Callable[[Option], str] = lambda _: ""
     job_row: str = "| `jobs.md` | what jobs need on the machines |"
-    working_nodes: Callable[[Option], int] = lambda option: option.cluster.nodes
+    working_nodes: Callable[[Option], int] = lambda option: option.cluster.work_nodes
     acceptance: Callable[[Plan, Option, OnPremDesign, Catalogue], Sequence[Step]] = lambda *_: ()

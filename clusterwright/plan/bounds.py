@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 
 from clusterwright.blueprint.rules.hardware import ResolvedTarget
+from clusterwright.blueprint.rules.node_software import divided_nodes
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sizes import Multiple, Sizes
+from clusterwright.errors import Finding, RuleError
+from clusterwright.units import counted
 
 #: Placements of capacity that leave it to an object of ours to keep the nodes close.
 _PLACED = ("own", "workload-policy")
@@ -14,24 +17,69 @@ _MOST_RACK_NODES = 4096
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeBounds:
-    """Cluster sizes to look at, spare nodes included; None where nothing bounds them.
+    """Cluster sizes to look at, nodes beside the work included; None where nothing bounds them.
 
     Attributes:
         least, most: numbers of nodes; must_be: what they divide into; counts: the only numbers that the hardware comes
             in.
+        divided: of these nodes, those with divided or shared GPUs; an engine sizes the work on the others.
     """
 
     least: int | None = None
     most: int | None = None
     must_be: Multiple | None = None
     counts: tuple[int, ...] | None = None
+    divided: int = 0
+
+    @property
+    def most_work(self) -> int | None:
+        """The most nodes that the work and its spares can have."""
+        return None if self.most is None else self.most - self.divided
+
+    def allow(self, nodes: int) -> bool:
+        """Tell whether the work may have a number of nodes, with the divided ones beside it.
+
+        >>> NodeBounds(most=8, must_be=Multiple(of=4), divided=1).allow(7)
+        True
+        """
+        nodes += self.divided
+        return (
+            (self.least is None or nodes >= self.least)
+            and (self.most is None or nodes <= self.most)
+            and (self.must_be is None or self.must_be.holds(nodes))
+            and (self.counts is None or nodes in self.counts)
+        )
 
 
-def bounds_of(asked: Sizes | None, *, most: int | None, counts: tuple[int, ...] | None = None) -> NodeBounds:
-    """Return the sizes that a target allows, up to a number of nodes that already counts its own limit."""
-    if asked is None:
-        return NodeBounds(most=most, counts=counts)
-    return NodeBounds(least=asked.min_nodes, most=most, must_be=asked.nodes_must_be, counts=counts)
+def bounds_of(blueprint: Blueprint, target: ResolvedTarget) -> NodeBounds:
+    """Return the sizes that a target allows.
+
+    Raises:
+        RuleError: the divided nodes leave none for the work (`MIG007`, or `SHR006` where they are shared).
+    """
+    asked: Sizes = getattr(blueprint.targets, target.target)
+    most, limit = most_nodes(blueprint, target)
+    bounds = NodeBounds(
+        least=asked.min_nodes,
+        most=most,
+        must_be=asked.nodes_must_be,
+        counts=node_counts(target),
+        divided=divided_nodes(blueprint, target.node),
+    )
+    if bounds.most_work is not None and bounds.most_work < 1:
+        raise RuleError((_none_left(blueprint, bounds.divided, bounds.divided + bounds.most_work, limit),))
+    return bounds
+
+
+def _none_left(blueprint: Blueprint, divided: int, most: int, limit: str) -> Finding:
+    by_mig = blueprint.software.mig is not None
+    return Finding(
+        id="MIG007" if by_mig else "SHR006",
+        path=("software", "mig" if by_mig else "sharing", "nodes"),
+        message=f"{counted(divided, 'node')} with {'divided' if by_mig else 'shared'} GPUs of at most {most:,} "
+        f"({limit}) leave none for the work",
+        help="lower the count, or allow more nodes",
+    )
 
 
 def most_nodes(blueprint: Blueprint, target: ResolvedTarget) -> tuple[int | None, str]:

@@ -263,6 +263,7 @@ def _cluster(sized: SizedAlternative) -> PlannedCluster:
         power_cap_w=node.power_cap_w,
         it_power_w=sized.candidate.bill.it_power_w,
         unknown_power_items=sized.candidate.bill.unknown_power_items,
+        divided_nodes=point.divided_nodes,
     )
 
 

@@ -33,7 +33,13 @@ _SCHEMAS = range(1, 1000)
 
 def dumps(plan: Plan) -> str:
     """Return the plan as JSON text: the same plan gives the same bytes; days are ISO 8601; no NaN."""
-    return json.dumps(asdict(plan), indent=1, allow_nan=False, default=_json_form)
+    document = asdict(plan, dict_factory=_without_none_divided)
+    return json.dumps(document, indent=1, allow_nan=False, default=_json_form)
+
+
+def _without_none_divided(fields: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a record's fields; without `divided_nodes` where no node is: few plans have such nodes."""
+    return {name: value for name, value in fields if (name, value) != ("divided_nodes", 0)}
 
 
 def _json_form(value: object) -> object:

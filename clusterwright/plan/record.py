@@ -241,6 +241,8 @@ class PlannedCluster(Cluster):
         power_cap_w: power limit of one accelerator, W; None for none.
         it_power_w: nameplate load of owned hardware, W; None for rented hardware.
         unknown_power_items: parts of the bill without a known load.
+        divided_nodes: of the nodes, the last ones, whose GPUs are divided or shared; the work is on the others. Left
+            out of the JSON form where there are none.
     """
 
     accelerator_name: str
@@ -250,6 +252,17 @@ class PlannedCluster(Cluster):
     power_cap_w: float | None
     it_power_w: float | None
     unknown_power_items: tuple[str, ...]
+    divided_nodes: int = 0
+
+    @property
+    def work_nodes(self) -> int:
+        """Nodes of the work, with its spares."""
+        return self.nodes - self.divided_nodes
+
+    @property
+    def work_gpus(self) -> int:
+        """Their accelerators."""
+        return self.work_nodes * self.gpus_per_node
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

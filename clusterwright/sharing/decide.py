@@ -159,8 +159,10 @@ def _claim(shared: SharedBlueprint, work: _Work) -> Claim:
             spare=option.performance.spare_replicas,
             gpus_per_replica=option.performance.layout.gpus,
             gpus_per_node=option.cluster.gpus_per_node,
-            nodes=option.cluster.nodes,
+            nodes=option.cluster.work_nodes,
         )
+        # Nodes with parts of GPUs are never lent.
+        by_hour = tuple(nodes + option.cluster.divided_nodes for nodes in by_hour)
         return Claim(
             name=work.member.name,
             nodes_by_hour=by_hour,

@@ -13,6 +13,7 @@ from clusterwright.blueprint.load import LoadedBlueprint, load, load_values
 from clusterwright.blueprint.rules.contradictions import contradictions, contradictions_of_model
 from clusterwright.blueprint.rules.hardware import speaks_of
 from clusterwright.blueprint.rules.models import model_of
+from clusterwright.blueprint.rules.node_software import divided_nodes
 from clusterwright.blueprint.schema import Blueprint, OnPremTarget
 from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog import lookup
@@ -232,14 +233,15 @@ def _bounds(blueprint: Blueprint, place: Place, sizes: NodeRange) -> tuple[NodeB
     if place.node.placement_max_nodes is not None:
         limits.append((place.node.placement_max_nodes, "one placement holds"))
     target: CloudTarget | OnPremTarget | None = getattr(blueprint.targets, place.target)
+    divided = divided_nodes(blueprint, place.node)
     if target is None or not speaks_of(target, place.node.id):
         most, limit = min(limits)
-        return NodeBounds(least=sizes.least, most=most), limit
+        return NodeBounds(least=sizes.least, most=most, divided=divided), limit
     if target.max_nodes is not None:
         limits.append((target.max_nodes, f"targets.{place.target}.max_nodes"))
     most, limit = min(limits)
     least = max(sizes.least or 1, target.min_nodes or 1)
-    return NodeBounds(least=least, most=most, must_be=target.nodes_must_be), limit
+    return NodeBounds(least=least, most=most, must_be=target.nodes_must_be, divided=divided), limit
 
 
 @cache

@@ -19,8 +19,8 @@ GPT3 = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
 def _files(scheduler: str, way: str) -> dict[str, str]:
     asked = [
         "targets.onprem.system=dgx-h100",
-        "targets.onprem.min_nodes=32",
-        "targets.onprem.max_nodes=32",
+        "targets.onprem.min_nodes=34",
+        "targets.onprem.max_nodes=34",
         f"targets.onprem.scheduler={scheduler}",
         f"software.sharing={{way: {way}, parts: 4, nodes: 2}}",
     ]
@@ -36,10 +36,10 @@ def test_slurm_counts_parts_of_gpus(way: str, kind: str, count: int) -> None:
     conf = texts["slurm.conf"].splitlines()
     assert f"GresTypes=gpu,{kind}" in conf
     described = [line for line in conf if line.startswith("NodeName=")]
-    assert [line.split()[0] for line in described] == ["NodeName=node[001-030]", "NodeName=node[031-032]"]
+    assert [line.split()[0] for line in described] == ["NodeName=node[001-032]", "NodeName=node[033-034]"]
     assert f"Gres=gpu:h100:8,{kind}:{count} " in described[1]
-    assert "PartitionName=slices Nodes=node[031-032] Default=NO MaxTime=INFINITE State=UP" in conf
-    assert f"NodeName=node[031-032] Name={kind} Count={count}" in texts["gres.conf"].splitlines()
+    assert "PartitionName=slices Nodes=node[033-034] Default=NO MaxTime=INFINITE State=UP" in conf
+    assert f"NodeName=node[033-034] Name={kind} Count={count}" in texts["gres.conf"].splitlines()
     assert "A part is\n1/4 of a GPU" in texts["software.md"]
 
 
@@ -56,7 +56,7 @@ def test_the_device_plugin_offers_parts(way: str, plugin: str) -> None:
     assert labels.count('nvidia.com/device-plugin.config: "shared"') == 2
     queue = next(one for one in yaml.load_all(texts["kubernetes/queues.yaml"]) if one["kind"] == "ClusterQueue")
     quota = {one["name"]: one["nominalQuota"] for one in queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]}
-    assert (quota["nvidia.com/gpu"], quota["nvidia.com/gpu.shared"]) == ("240", "64")
+    assert (quota["nvidia.com/gpu"], quota["nvidia.com/gpu.shared"]) == ("256", "64")
 
 
 def test_hami_and_virtual_gpus_have_programs_of_their_own() -> None:

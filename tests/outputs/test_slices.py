@@ -118,37 +118,36 @@ def test_shares_of_a_gpu(gpu: str) -> None:
         assert share >= profile.memory_slices / whole.memory_slices
 
 
-def test_divided_nodes_are_missing_to_the_plan() -> None:
+def test_nodes_that_are_all_divided_are_missing_to_the_plan() -> None:
     """The plan says how many of its nodes are divided, and that a cloud's project divides none."""
-    plan, _ = _written("slurm", "software.mig.nodes=2")
+    plan, _ = _written("slurm")
     (warning,) = [entry for entry in plan.warnings if entry.id == "MIG005"]
-    assert f"2 of {plan.options[0].cluster.nodes} nodes are divided" in warning.message
+    nodes = plan.options[0].cluster.nodes
+    assert f"{nodes} of {nodes} nodes are divided" in warning.message
+    counted, _ = _written("slurm", "software.mig.nodes=2")
+    assert [entry for entry in counted.warnings if entry.id == "MIG005"] == []
     cloud = plan_of(GPT3, ["software.mig.geometry=[3g.40gb, 4g.40gb]"], "aws")
     assert [entry.path for entry in cloud.warnings if entry.id == "MIG006"] == [("software", "mig")]
 
 
-def test_nodes_with_parts_of_gpus_are_missing_to_the_plan() -> None:
-    """Kubernetes offers no whole GPU of them: the plan warns, and acceptance counts the others."""
-    asked = [
-        "software.mig=null",
-        "software.sharing.way=time-slicing",
-        "software.sharing.parts=4",
-        "software.sharing.nodes=2",
-    ]
-    plan, texts = _written("kubernetes", *asked)
+def test_nodes_with_parts_of_gpus_alone_are_missing_to_the_plan() -> None:
+    """Kubernetes offers no whole GPU of them: the plan warns where all have parts, and acceptance counts the others."""
+    asked = ["software.mig=null", "software.sharing.way=time-slicing", "software.sharing.parts=4"]
+    every, _ = _written("kubernetes", *asked)
+    (warning,) = [entry for entry in every.warnings if entry.id == "SHR004"]
+    nodes = every.options[0].cluster.nodes
+    assert f"{nodes} of {nodes} nodes offer parts of GPUs alone" in warning.message
+    plan, texts = _written("kubernetes", *asked, "software.sharing.nodes=2")
     hosts = plan.options[0].cluster.nodes
-    (warning,) = [entry for entry in plan.warnings if entry.id == "SHR004"]
-    assert f"2 of {hosts} nodes offer parts of GPUs alone" in warning.message
+    assert [entry for entry in plan.warnings if entry.id == "SHR004"] == []
     assert f"{hosts} nodes Ready, {(hosts - 2) * 8:,} GPUs allocatable" in texts["acceptance.md"]
 
 
-def test_shared_nodes_of_slurm_are_missing_to_the_plan() -> None:
+def test_shared_nodes_of_slurm_are_apart() -> None:
     """They are in a partition of their own; where all of them are shared the job finds them in its own."""
     asked = ("software.mig=null", "software.sharing.way=mps", "software.sharing.parts=4")
     plan, texts = _written("slurm", *asked, "software.sharing.nodes=2")
-    hosts = plan.options[0].cluster.nodes
-    (warning,) = [entry for entry in plan.warnings if entry.id == "SHR004"]
-    assert f"2 of {hosts} nodes are in a partition of their own" in warning.message
+    assert plan.options[0].cluster.divided_nodes == 2
     assert re.search(r"^PartitionName=slices ", texts["slurm.conf"], re.MULTILINE)
     every, texts = _written("slurm", *asked)
     assert [entry for entry in every.warnings if entry.id == "SHR004"] == []
@@ -156,8 +155,8 @@ def test_shared_nodes_of_slurm_are_missing_to_the_plan() -> None:
 
 
 def test_a_divided_node_is_no_spare() -> None:
-    """Spares are nodes with whole GPUs: two that are divided leave none of two, and one of three."""
-    for spare, said in ((2, "none is spare"), (3, "nodes with whole GPUs: 1 is spare")):
+    """Spares are nodes with whole GPUs: two that are divided are none of them."""
+    for spare, said in ((0, "none is spare"), (1, "nodes with whole GPUs: 1 is spare")):
         _, texts = _written("slurm", "software.mig.nodes=2", f"reliability.spare_nodes={spare}")
         (row,) = [line for line in texts["acceptance.md"].splitlines() if "kill one node's power" in line]
         assert said in row

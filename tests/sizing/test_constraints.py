@@ -64,7 +64,7 @@ def test_sizes_are_bound_inside_the_search(
     *, job: TrainingJob, h100: NodeType, least: int | None, must_be: Multiple | None, spare: int
 ) -> None:
     """The front is that of the allowed sizes alone: each size's best, and of these what no other beats."""
-    bound = limited(job, min_nodes=least, nodes_must_be=must_be, spare_nodes=spare)
+    bound = limited(job, min_nodes=least, nodes_must_be=must_be, nodes_beside=spare)
     best: dict[int, float] = {}
     for nodes in range(max(least or 1, 1), 25):
         if must_be is None or must_be.holds(nodes + spare):
@@ -86,7 +86,7 @@ def test_allowed_sizes_by_their_definition(
     *, job: TrainingJob, least: int | None, must_be: Multiple | None, spare: int, most: int
 ) -> None:
     """A size is allowed if it is no smaller than asked and its nodes, spares included, follow the rule."""
-    allowed = allowed_nodes(replace(job, min_nodes=least, nodes_must_be=must_be, spare_nodes=spare), most=most)
+    allowed = allowed_nodes(replace(job, min_nodes=least, nodes_must_be=must_be, nodes_beside=spare), most=most)
     assert allowed.tolist() == [
         nodes >= max(least or 1, 1) and (must_be is None or must_be.holds(nodes + spare)) for nodes in range(most + 1)
     ]
@@ -148,7 +148,7 @@ def test_memory_findings_name_what_is_held(job: TrainingJob, h100: NodeType) -> 
 
 def test_nodes_are_told_with_the_spares(job: TrainingJob) -> None:
     """The user counts spares too: seven training nodes and one spare are told as eight."""
-    words = [entry.words for entry in constraints_of(replace(job, min_nodes=7, max_nodes=9, spare_nodes=1))]
+    words = [entry.words for entry in constraints_of(replace(job, min_nodes=7, max_nodes=9, nodes_beside=1))]
     assert words == ["at least 8 nodes", "at most 10 nodes"]
 
 

@@ -8,6 +8,7 @@ from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint
 from clusterwright.blueprint.sections.clouds import CloudTarget
 from clusterwright.catalog.parts.scalable_units import scalable_units
+from clusterwright.catalog.records import NodeType
 from clusterwright.catalog.software import mig, solver
 from clusterwright.catalog.software.node import Software
 from clusterwright.catalog.software.solver import Chosen, Pin
@@ -29,7 +30,7 @@ def facts_of(entry: ResolvedTarget, blueprint: Blueprint) -> dict[str, str]:
     chip = entry.node.accelerator
     kubernetes = asked.scheduler == "kubernetes"
     switched = chip.scale_up_kind == "nvlink" and chip.scale_up_topology == "switch"
-    spans_hosts = switched and entry.system is not None and _hosts(entry) > 1
+    spans_hosts = switched and entry.system is not None and _hosts(entry.node) > 1
     facts = {
         "target": entry.target,
         "vendor": chip.vendor,
@@ -52,9 +53,9 @@ def facts_of(entry: ResolvedTarget, blueprint: Blueprint) -> dict[str, str]:
     return facts
 
 
-def _hosts(entry: ResolvedTarget) -> int:
-    """Return the hosts that one system consists of: the compute trays of a rack."""
-    unit = None if entry.system is None else scalable_units().get(entry.system.id)
+def _hosts(node: NodeType) -> int:
+    """Return the hosts that one node consists of: the compute trays of a rack."""
+    unit = scalable_units().get(node.id)
     return 1 if unit is None else unit.end_systems
 
 
@@ -74,6 +75,21 @@ def _architecture(entry: ResolvedTarget) -> str:
 def _image(entry: ResolvedTarget) -> str:
     named = "" if entry.instance is None else entry.instance.image or ""
     return next((image for part, image in _IMAGES if part in named), "")
+
+
+def divided_nodes(blueprint: Blueprint, node: NodeType) -> int:
+    """Return the nodes that are there for parts of GPUs alone, beside those of the work.
+
+    The section counts hosts; where a node is a whole rack, whole racks hold them. Without a count every node is divided
+    or shared, and none is beside the work.
+
+    Args:
+        blueprint: with its section `software`.
+        node: kind of node of the target.
+    """
+    slices, shared = blueprint.software.mig, blueprint.software.sharing
+    hosts = max((part.nodes or 0 for part in (slices, shared) if part is not None), default=0)
+    return -(-hosts // _hosts(node))
 
 
 def software_of(entry: ResolvedTarget, blueprint: Blueprint) -> Software | None:

@@ -60,7 +60,7 @@ class SlicesSection(Section):
         None, description="GPUs of a node that are divided; all by default"
     )
     nodes: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
-        None, description="nodes that are divided, the last ones; all by default"
+        None, description="divided nodes, the last ones, beside those of the work; all by default"
     )
     instances: dict[ProfileName, Annotated[int, Field(ge=0, le=10_000)]] | None = Field(
         None, description="instances of a node by profile, to be checked against geometry and gpus"
@@ -81,7 +81,7 @@ class SharingSection(Section):
     )
     parts: Annotated[int, Field(ge=2, le=48)] = Field(description="jobs that share one GPU at most, 2 to 48")
     nodes: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
-        None, description="nodes whose GPUs are shared, the last ones; all by default"
+        None, description="nodes with shared GPUs, the last ones, beside those of the work; all by default"
     )
 
 

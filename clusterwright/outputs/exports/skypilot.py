@@ -35,7 +35,7 @@ def skypilot(plan: Plan, option: Option, catalogue: Catalogue) -> Exported:
     return Exported(
         document={
             "name": plan.name,
-            "num_nodes": 1 if option.cluster.instance == _TPU_PREFIX else option.cluster.nodes,
+            "num_nodes": 1 if option.cluster.instance == _TPU_PREFIX else option.cluster.work_nodes,
             "resources": {
                 "infra": infra,
                 **machine,

@@ -21,7 +21,8 @@ def all_reduce(cluster: KubernetesCluster) -> list[dict[str, Any]]:
     """Return the job that measures how fast two nodes reduce together, with its script."""
     script = render("kubernetes", "all_reduce.py.j2")
     name = "all-reduce"
-    nodes = min(_CHECKED_NODES, len(cluster.nodes))
+    whole = len(cluster.nodes) - cluster.divided_nodes - cluster.shared_nodes
+    nodes = min(_CHECKED_NODES, whole or len(cluster.nodes))
     job = torch_job(cluster, name, nodes=nodes, arguments=["/scripts/all_reduce.py"], debug="INFO", restarts=0)
     spec = job["spec"]["template"]["spec"]
     spec["volumes"].append({"name": "scripts", "configMap": {"name": name}})

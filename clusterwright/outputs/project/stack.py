@@ -159,11 +159,11 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
         manifest = files[path].content.decode()
         shaped = for_node(manifest, instance)
         if path == _EXAMPLE_JOB:
-            shaped = for_fabric(shaped, instance, cluster.nodes)
+            shaped = for_fabric(shaped, instance, cluster.work_nodes)
         files[path] = text(shaped.rstrip("\n"))
     if _QUEUE in files:
         queue, job = (files[path].content.decode() for path in (_QUEUE, _EXAMPLE_JOB))
-        files[_QUEUE] = text(with_quota(queue, job, cluster.nodes))
+        files[_QUEUE] = text(with_quota(queue, job, cluster.work_nodes))
     declared = declared_keys(files)
     missing = fill_ins(option, instance, declared)
     layers = configuration(plan, option, catalogue)

@@ -12,7 +12,7 @@ from clusterwright.plan.record import Alternative, Option, Plan
 from clusterwright.plan.text.inputs import input_words
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.ranking import RANKED, days_shown, main_ways, purchase_text, time_column
-from clusterwright.plan.text.words import NAME_OF_TARGET, capital, term_text
+from clusterwright.plan.text.words import NAME_OF_TARGET, beside_text, capital, term_text
 from clusterwright.pricing.records import PricePoint
 from clusterwright.tco.terms.records import CashFlowRow, Parameter, PricedLine
 from clusterwright.units import HOURS_PER_DAY, counted, days_text, percent
@@ -103,7 +103,7 @@ def _compared(
             else f"{way.cluster.nodes:,} nodes",
             detail=counted(way.cluster.gpus, "GPU")
             if option is None
-            else f"{way.cluster.gpus:,} {option.cluster.accelerator_name}",
+            else f"{way.cluster.gpus:,} {option.cluster.accelerator_name}{beside_text(option)}",
         ),
         Cell(text=purchase_text(way, money)),
         Cell(

@@ -136,7 +136,7 @@ def shape_of(option: ServingOption, node_gpus: int) -> ReplicaShape:
     gpus = layout.gpus
     pods, per_node = max(gpus // node_gpus, 1), max(node_gpus // gpus, 1) * layout.per_gpu
     weights, storage = option.performance.replica_memory.weights * gpus, option.design.storage
-    readers = max(cluster.nodes * cluster.gpus_per_node / max(gpus, node_gpus), 1.0)
+    readers = max(cluster.work_gpus / max(gpus, node_gpus), 1.0)
     start = weights * readers / storage.restart_read_bytes_per_s if storage.restart_read_bytes_per_s else 0.0
     return ReplicaShape(
         pods=pods,

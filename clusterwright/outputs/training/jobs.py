@@ -145,9 +145,10 @@ def _after_a_node(plan: Plan, option: TrainingOption, design: OnPremDesign) -> s
     """Return what the job does when a node is gone: without a spare it has to wait for that node."""
     performance, each = option.performance, design.inventory.hosts_per_node
     software = plan.software_of(option.target)
-    nodes = option.cluster.nodes
+    nodes = option.cluster.work_nodes
     if software is not None:
-        nodes = software.whole_nodes(nodes * each, scheduler=option.deployment.scheduler) // each
+        whole = software.whole_nodes(option.cluster.nodes * each, scheduler=option.deployment.scheduler) // each
+        nodes = min(nodes, whole)
     spare = nodes - option.training_nodes
     if spare > 0:
         return (

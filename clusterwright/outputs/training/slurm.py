@@ -125,7 +125,7 @@ def _environment(option: TrainingOption, catalogue: Catalogue) -> dict[str, File
 def nodes_of_job(option: TrainingOption) -> tuple[int, int, int]:
     """Return (fewest hosts that torchrun starts with, most that train, hosts that Slurm allocates)."""
     hosts, most = hosts_per_node(option), option.training_nodes
-    return (option.performance.failures.elastic_nodes or most) * hosts, most * hosts, option.cluster.nodes * hosts
+    return (option.performance.failures.elastic_nodes or most) * hosts, most * hosts, option.cluster.work_nodes * hosts
 
 
 def max_restarts(option: TrainingOption) -> int:
@@ -169,7 +169,7 @@ def _sbatch(plan: TrainingPlan, option: TrainingOption, model: Model, catalogue:
         "launch",
         "train.sbatch.j2",
         title=(
-            f"{plan.workload.model_name} on {option.cluster.nodes} x {option.cluster.instance}: "
+            f"{plan.workload.model_name} on {option.cluster.work_nodes} x {option.cluster.instance}: "
             f"{layout_text(performance.layout)}"
         ),
         job_name=plan.name,

@@ -13,7 +13,7 @@ from clusterwright.facility.cloud_bill import cloud_bill
 from clusterwright.facility.design import OnPremDesign
 from clusterwright.facility.storage.file_system import FileSystem, choose_file_system
 from clusterwright.plan.booking import Booked, booked_of, with_booking
-from clusterwright.plan.bounds import bounds_of, most_nodes, node_counts
+from clusterwright.plan.bounds import bounds_of
 from clusterwright.plan.candidates.cloud_limits import asked_of, cloud_findings
 from clusterwright.plan.engine import Engine
 from clusterwright.plan.facts import Facts
@@ -190,9 +190,7 @@ def _front_in_hall(
 
 def _front(blueprint: Blueprint, engine: Engine, target: ResolvedTarget) -> tuple[SizedPoint, ...]:
     """Return the sizes of a target's hardware that no size beats, within what the target allows."""
-    most, _ = most_nodes(blueprint, target)
-    bounds = bounds_of(getattr(blueprint.targets, target.target), most=most, counts=node_counts(target))
-    return tuple(engine.front(blueprint, target, bounds))
+    return tuple(engine.front(blueprint, target, bounds_of(blueprint, target)))
 
 
 def _hall_too_small(limit: HallLimit, needed: int, target: ResolvedTarget, blueprint: Blueprint) -> Finding:

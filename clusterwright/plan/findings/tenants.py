@@ -32,14 +32,14 @@ def tenant_warnings(tenants: Sequence[Tenant], options: Sequence[Option]) -> Ite
                 help="make them after the first `./cluster.sh up`, or plan the tenants on premises",
             )
             continue
-        own = gpus_of(tenants, option.cluster.gpus)
+        own = gpus_of(tenants, option.cluster.work_gpus)
         yield from _nobody_runs(tenants, own, option)
         for place, tenant in enumerate(tenants):
             if tenant.share and not own[tenant.name]:
                 yield Finding(
                     id="TEN005",
                     path=("tenants", place, "share"),
-                    message=f"the share of {tenant.name} is less than one of {option.cluster.gpus:,} GPUs "
+                    message=f"the share of {tenant.name} is less than one of {option.cluster.work_gpus:,} GPUs "
                     f"({on_target(option.target)})",
                     help="give it a larger share, or 0 % and when_free: borrow",
                 )
@@ -48,7 +48,7 @@ def tenant_warnings(tenants: Sequence[Tenant], options: Sequence[Option]) -> Ite
                     id="TEN006",
                     path=("tenants", place, "max_gpus"),
                     message=f"{tenant.name} may have {tenant.most_gpus:,} GPUs at once, and its share is "
-                    f"{own[tenant.name]:,} of {option.cluster.gpus:,} ({on_target(option.target)})",
+                    f"{own[tenant.name]:,} of {option.cluster.work_gpus:,} ({on_target(option.target)})",
                     help="raise max_gpus, or lower the share: the difference is nobody's",
                 )
 

@@ -104,18 +104,18 @@ class FinetuningEngine(EndingRun):
             RuleError: no layout fits (`FTN010`), or only on more nodes than there may be (`FTN011`).
         """
         node, spare = target.node, blueprint.reliability.spare_nodes
-        most = None if bounds.most is None else bounds.most - spare
-        wanted = [count for count in node_counts(self.job, node, most=most) if _allowed(count + spare, bounds)]
+        most = None if bounds.most_work is None else bounds.most_work - spare
+        wanted = [count for count in node_counts(self.job, node, most=most) if bounds.allow(count + spare)]
         sizes = search(self.job, node, wanted, self.calibration)
         if not sizes:
             every = search(self.job, node, node_counts(self.job, node, most=None), self.calibration)
             if every:
-                raise RuleError((too_few_nodes(every[0].nodes + spare, bounds, target),))
+                raise RuleError((too_few_nodes(every[0].nodes + spare + bounds.divided, bounds, target),))
             raise RuleError((does_not_fit(self.job, self.model, node, self.facts.catalogue, self.calibration),))
         spot = target.system is None and getattr(blueprint.targets, target.target).capacity == "spot"
         reliability = self._reliability(blueprint, node, spot=spot)
         points: list[FinetuningPoint] = []
-        for point in self._points(blueprint, reliability, sizes):
+        for point in self._points(blueprint, reliability, sizes, divided=bounds.divided):
             if not points or point.calendar_days < points[-1].calendar_days:
                 points.append(point)
         return tuple(points)
@@ -131,7 +131,7 @@ class FinetuningEngine(EndingRun):
         )
 
     def _points(
-        self, blueprint: Blueprint, reliability: Reliability, sizes: Sequence[FinetuneSize]
+        self, blueprint: Blueprint, reliability: Reliability, sizes: Sequence[FinetuneSize], *, divided: int
     ) -> list[FinetuningPoint]:
         """Return sizes as billing takes them: steps over goodput, after a start that loads the weights."""
         spare, start_s = blueprint.reliability.spare_nodes, reliability.numbers.restart_s
@@ -147,12 +147,13 @@ class FinetuningEngine(EndingRun):
                 )
                 for seconds in (train.value, train.low, train.at(blueprint.goals.confidence))
             ]
-            nodes = size.nodes + spare
+            nodes = size.nodes + spare + divided
             found.append(
                 FinetuningPoint(
                     node=size.node,
                     nodes=nodes,
                     gpus=nodes * size.node.gpus,
+                    divided_nodes=divided,
                     storage=storage_of(blueprint, reliability, model=self.model, run_s=days[0] * SECONDS_PER_DAY),
                     calendar_days=days[0],
                     calendar_days_low=days[1],
@@ -187,7 +188,7 @@ class FinetuningEngine(EndingRun):
 
     def useful_shares_by_capacity(self, blueprint: Blueprint, point: SizedPoint) -> tuple[float, float]:
         """Return the goodput of a rented size on nodes that are kept, and on ones that the cloud takes back."""
-        nodes = [point.nodes - blueprint.reliability.spare_nodes]
+        nodes = [point.work_nodes - blueprint.reliability.spare_nodes]
         kept, spot = (
             goodputs_of(self._reliability(blueprint, point.node, spot=taken_back), nodes=nodes, model=self.model)[
                 0
@@ -286,16 +287,6 @@ def tuned_point(point: SizedPoint) -> FinetuningPoint:
     """Return a point that the engine of fine-tuning made."""
     assert isinstance(point, FinetuningPoint)  # noqa: S101 - made by `front`
     return point
-
-
-def _allowed(nodes: int, bounds: NodeBounds) -> bool:
-    """Tell whether a number of nodes is one that the target may have."""
-    return (
-        (bounds.least is None or nodes >= bounds.least)
-        and (bounds.most is None or nodes <= bounds.most)
-        and (bounds.must_be is None or bounds.must_be.holds(nodes))
-        and (bounds.counts is None or nodes in bounds.counts)
-    )
 
 
 def _passes(job: FinetuneJob) -> float:

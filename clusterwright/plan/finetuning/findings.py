@@ -67,11 +67,12 @@ def too_few_nodes(needed: int, bounds: NodeBounds, target: ResolvedTarget) -> Fi
         if bounds.most is None
         else (f"no number of nodes up to {bounds.most:,}")
     )
+    divided = f", {bounds.divided:,} of them with divided or shared GPUs" if bounds.divided else ""
     return Finding(
         id="FTN011",
         path=("targets", target.target, "max_nodes"),
         message=f"{allowed} of {node.id} holds the run and divides its batch; the smallest is {needed:,} nodes "
-        f"({needed * node.gpus:,} × {node.accelerator.name})",
+        f"({needed * node.gpus:,} × {node.accelerator.name}){divided}",
         help=f"allow {needed:,} nodes, choose nodes with more memory, or change workload.global_batch",
     )
 

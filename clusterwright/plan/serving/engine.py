@@ -130,20 +130,19 @@ class ServingEngine:
         beside = _Beside(sure=None if at_goal is None else at_goal[1], even=None if at_even is None else at_even[1])
         if met is not None:
             size, nodes = met
-            return (_point(blueprint, size, nodes, Outcome.MET, beside),)
+            return (_point(blueprint, size, nodes, Outcome.MET, beside, divided=bounds.divided),)
         unbound = [size for size in (sure if self.confidence_is_set else even) if size.shortfall <= 0]
         if unbound:
-            most = bounds.most or max(bounds.counts or (0,))
             total = unbound[0].replicas + self.service.spare(unbound[0].replicas)
-            raise RuleError((too_few_nodes(unbound[0].nodes, most, target.target, replicas=total),))
+            raise RuleError((too_few_nodes(unbound[0].nodes, bounds, target.target, replicas=total),))
         if max(size.best_probability for size in even) < FAVOURABLE:
             nearest, outcome = even[0], Outcome.MISSED
         else:
             # Sized for what meets the goals: replicas with one request each would tell nothing of the service.
             hopeful = even if even[0].shortfall <= 0 else self._sizes(target.node, FAVOURABLE)
             nearest, outcome = hopeful[0], Outcome.UNCERTAIN
-        nodes = _allowed(nearest.nodes, bounds) or bounds.most or max(bounds.counts or (nearest.nodes,))
-        return (_point(blueprint, nearest, nodes, outcome, beside),)
+        nodes = _allowed(nearest.nodes, bounds) or bounds.most_work or nearest.nodes
+        return (_point(blueprint, nearest, nodes, outcome, beside, divided=bounds.divided),)
 
     def _sizes(self, node: NodeType, confidence: float) -> tuple[ServingSize, ...]:
         known = self.found.sizes.get(confidence, {}).get(node.id)
@@ -200,7 +199,7 @@ class ServingEngine:
         if (
             performance.outcome is not Outcome.MET
             or performance.in_flight > _LITTLE_LOAD
-            or cluster.nodes < _MANY
+            or cluster.work_nodes < _MANY
             or not known
         ):
             return
@@ -215,7 +214,7 @@ class ServingEngine:
             performance.confidence
         ]
         nodes = found[cluster.instance][0].nodes
-        if 2 * nodes <= cluster.nodes:
+        if 2 * nodes <= cluster.work_nodes:
             yield goals_at_the_edge(option, nodes)
 
     def useful_share(self, point: SizedPoint) -> float:  # noqa: ARG002
@@ -286,7 +285,7 @@ class ServingEngine:
     ) -> ServingPerformance:
         size, service = served.size, self.service
         beside = size.prefill.gpus if size.prefill else 0
-        whole = size.layout.replicas_on(served.gpus - beside)
+        whole = size.layout.replicas_on(served.work_gpus - beside)
         # Of a size that misses the goals the target may not have all nodes.
         replicas = min(size.replicas, max(whole, 1))
         spare = min(max(whole - replicas, 0), service.spare(size.replicas))
@@ -308,7 +307,7 @@ class ServingEngine:
             goal_confidence=service.goals.confidence,
             replicas=replicas,
             spare_replicas=spare,
-            idle_gpus=max(served.gpus - beside - size.layout.accelerators(replicas + spare), 0),
+            idle_gpus=max(served.work_gpus - beside - size.layout.accelerators(replicas + spare), 0),
             peak_requests_per_s=size.requests_per_s,
             mean_requests_per_s=mean,
             capacity_requests_per_s=size.capacity_per_s,
@@ -403,7 +402,12 @@ def _served(point: SizedPoint) -> ServingPoint:
 
 
 def _allowed(needed: int, bounds: NodeBounds) -> int | None:
-    """Return the fewest nodes that suffice and may be had; None where none may."""
+    """Return the fewest nodes of the work that suffice and may be had; None where none may."""
+    nodes = _allowed_of_all(needed + bounds.divided, bounds)
+    return None if nodes is None else nodes - bounds.divided
+
+
+def _allowed_of_all(needed: int, bounds: NodeBounds) -> int | None:
     least = max(needed, bounds.least or 1)
     most = bounds.most
     if bounds.counts is not None:
@@ -442,13 +446,16 @@ class _Beside:
     even: int | None
 
 
-def _point(blueprint: Blueprint, size: ServingSize, nodes: int, outcome: Outcome, beside: _Beside) -> ServingPoint:
-    """Return a size as billing takes it: a month, always on."""
+def _point(
+    blueprint: Blueprint, size: ServingSize, nodes: int, outcome: Outcome, beside: _Beside, *, divided: int
+) -> ServingPoint:
+    """Return a size as billing takes it: a month, always on; the divided nodes stand beside those of the replicas."""
     node, days = size.node, _month_s(blueprint) / SECONDS_PER_DAY
     return ServingPoint(
         node=node,
-        nodes=nodes,
-        gpus=nodes * node.gpus,
+        nodes=nodes + divided,
+        gpus=(nodes + divided) * node.gpus,
+        divided_nodes=divided,
         storage=storage_of(blueprint, size, nodes=nodes),
         calendar_days=days,
         calendar_days_low=days,

@@ -6,6 +6,7 @@ from clusterwright.blueprint.rules.hardware import ResolvedTarget
 from clusterwright.blueprint.schema import Blueprint, serve_of
 from clusterwright.catalog.records import Model, NodeType
 from clusterwright.errors import Finding
+from clusterwright.plan.bounds import NodeBounds
 from clusterwright.plan.serving.record import Outcome, ServingOption
 from clusterwright.sizing.serving.calibration import Calibration
 from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
@@ -49,13 +50,15 @@ def _held(service: Service) -> Iterator[tuple[str, int | None]]:
     yield "expert", service.expert
 
 
-def too_few_nodes(needed: int, most: int, target: str, *, replicas: int) -> Finding:
+def too_few_nodes(needed: int, bounds: NodeBounds, target: str, *, replicas: int) -> Finding:
     """Return `SRV011`: the target may not have the nodes that the peak and the spare replicas need."""
+    most = bounds.most or max(bounds.counts or (0,))
+    beside = f", beside {bounds.divided:,} with divided or shared GPUs" if bounds.divided else ""
     return Finding(
         id="SRV011",
         path=("targets", target, "max_nodes"),
-        message=f"{counted(replicas, 'replica')} for the peak and the spare ones need {counted(needed, 'node')}; "
-        f"{most:,} can be had",
+        message=f"{counted(replicas, 'replica')} for the peak and the spare ones need {counted(needed, 'node')}"
+        f"{beside}; {most:,} can be had",
         help="allow more nodes, lower replicas.spare, loosen the goals, or choose nodes with more memory bandwidth",
     )
 
@@ -214,17 +217,16 @@ def costly_confidence(options: Sequence[ServingOption], *, asked: bool) -> list[
         if option.performance.outcome is not Outcome.MET or even is None:
             continue
         confidence = percent(option.performance.goal_confidence)
-        if asked and option.performance.confidence > EVEN_ODDS and option.cluster.nodes >= COSTLY * even + 1:
+        if asked and option.performance.confidence > EVEN_ODDS and option.cluster.work_nodes >= COSTLY * even + 1:
             text = (
-                f"{confidence} confidence takes {option.cluster.nodes:,} nodes, even odds {even:,}: the difference is "
-                "for the band of the prediction, not for the load"
+                f"{confidence} confidence takes {option.cluster.work_nodes:,} nodes, even odds {even:,}: the "
+                "difference is for the band of the prediction, not for the load"
             )
             advice = "remove goals.confidence, or set it to 0.5, and load-test one replica"
         elif not asked and option.performance.confidence < option.performance.goal_confidence:
             more = f"{confidence} would take {sure:,}" if sure else f"no layout reaches {confidence}"
-            text = (
-                f"sized at even odds with {counted(option.cluster.nodes, 'node')}; {more}: the prediction is uncertain"
-            )
+            nodes = counted(option.cluster.work_nodes, "node")
+            text = f"sized at even odds with {nodes}; {more}: the prediction is uncertain"
             advice = "load-test one replica; goals.confidence asks for more"
         else:
             continue
@@ -250,7 +252,7 @@ def goals_at_the_edge(option: ServingOption, nodes: int) -> Finding:
         id="SRV023",
         path=("goals",),
         message=f"{option.target}: the goals leave a replica {option.performance.in_flight:.1f} requests at once: "
-        f"{counted(option.cluster.nodes, 'node')}, and {nodes:,} were first token and time per token "
+        f"{counted(option.cluster.work_nodes, 'node')}, and {nodes:,} were first token and time per token "
         f"{percent(LOOSER - 1.0)} longer",
         help="loosen the goals, raise traffic.prefix_cache_hit if more is shared, or choose faster hardware",
     )

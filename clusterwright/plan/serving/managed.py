@@ -37,14 +37,14 @@ def _offer(option: ServingOption, book: PriceBook, as_of: dt.date, hours_per_mon
     ratio = endpoint_ratio(option.target, cluster.instance, book, as_of)
     bare = book.price(f"{option.target}/{cluster.instance}", region=option.deployment.region, as_of=as_of)
     hourly = None if ratio is None or bare is None else bare.point.usd * ratio.over_instance
-    month = None if hourly is None else hourly * cluster.nodes * hours_per_month
+    month = None if hourly is None else hourly * cluster.work_nodes * hours_per_month
     tokens = option.performance.input_tokens_per_month + option.performance.output_tokens_per_month
     blended = None if month is None else usd_per_million_tokens(usd=month, tokens=tokens)
     return ManagedOffer(
         target=option.target,
         service="" if ratio is None else ratio.service,
         instance=cluster.instance,
-        nodes=cluster.nodes,
+        nodes=cluster.work_nodes,
         usd_per_node_hour=hourly,
         over_instance=None if ratio is None else ratio.over_instance,
         usd_per_month=month,

@@ -153,9 +153,15 @@ def _hardware_line(option: Option, money: MoneyFormat) -> str:
 
 
 def cluster_text(option: Option) -> str:
-    """Return the cluster in words: `52 × p5.48xlarge (416 H100 SXM)`."""
+    """Return the cluster in words: `52 × p5.48xlarge (416 H100 SXM)`, and how many nodes are beside the work."""
     cluster = option.cluster
-    return f"{cluster.nodes:,} × {cluster.instance} ({cluster.gpus:,} {cluster.accelerator_name})"
+    return f"{cluster.nodes:,} × {cluster.instance} ({cluster.gpus:,} {cluster.accelerator_name}){beside_text(option)}"
+
+
+def beside_text(option: Option) -> str:
+    """Return `, 2 of the nodes for parts of GPUs`; nothing where the work has all nodes."""
+    nodes = option.cluster.divided_nodes
+    return f", {nodes:,} of the nodes for parts of GPUs" if nodes else ""
 
 
 def days_band_text(option: Option) -> str:

@@ -13,7 +13,7 @@ from clusterwright.catalog.claims import claims_of
 from clusterwright.catalog.host import UPDATES
 from clusterwright.catalog.records import Catalogue
 from clusterwright.errors import Finding, RuleError
-from clusterwright.plan.bounds import NodeBounds, bounds_of, most_nodes, node_counts
+from clusterwright.plan.bounds import NodeBounds, bounds_of
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.late_runs import EndingRun
 from clusterwright.plan.record import Constraint, FrontPoint, Option, Plan, parts
@@ -201,8 +201,7 @@ class TrainingEngine(EndingRun):
 
     def findings(self, blueprint: Blueprint, option: Option, target: ResolvedTarget) -> tuple[Finding, ...]:
         """Return what fails while training: it waits for its data."""
-        most, _ = most_nodes(blueprint, target)
-        bounds = bounds_of(getattr(blueprint.targets, target.target), most=most, counts=node_counts(target))
+        bounds = bounds_of(blueprint, target)
 
         def front(loading: Loading) -> Sequence[TrainingPoint]:
             other = replace(self, job=replace(self.job, loading=loading))

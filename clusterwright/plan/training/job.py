@@ -64,7 +64,9 @@ def _offload(workload: Train) -> Offload | None:
 def front_of(
     blueprint: Blueprint, calibration: Calibration, job: TrainingJob, node: NodeType, *, bounds: NodeBounds, spot: bool
 ) -> Front:
-    """Return the sizes of a node type that no size beats, with the spare nodes in their counts: they are paid for too.
+    """Return the sizes of a node type that no size beats; their counts have all nodes beside those that train.
+
+    Spare and divided nodes are paid for too.
 
     Args:
         blueprint: for failures, checkpoints and spares.
@@ -78,14 +80,16 @@ def front_of(
         RuleError: the job does not fit, nothing divides as asked, or the spares leave no node that trains (`REL001`).
     """
     spare = blueprint.reliability.spare_nodes
-    limit = bounds.most if spare == 0 else node_limit(replace(job, max_nodes=bounds.most), node) - spare
+    beside = spare + bounds.divided
+    limit = bounds.most if beside == 0 else node_limit(replace(job, max_nodes=bounds.most), node) - beside
     if limit is not None and limit < 1:
+        divided = f" and {bounds.divided} divided" if bounds.divided else ""
         raise RuleError(
             (
                 Finding(
                     id="REL001",
                     path=("reliability", "spare_nodes"),
-                    message=f"{spare} spare nodes of at most {limit + spare} leave none that train",
+                    message=f"{spare} spare{divided} nodes of at most {limit + beside} leave none that train",
                     help="lower reliability.spare_nodes, or raise max_nodes of the target",
                 ),
             )
@@ -93,22 +97,22 @@ def front_of(
     reliability = reliability_of(blueprint, calibration, model=job.model, node=node, spot=spot)
     bounded = replace(
         job,
-        min_nodes=None if bounds.least is None else max(1, bounds.least - spare),
+        min_nodes=None if bounds.least is None else max(1, bounds.least - beside),
         max_nodes=limit,
         nodes_must_be=bounds.must_be,
         node_counts=bounds.counts,
-        spare_nodes=spare,
+        nodes_beside=beside,
     )
     found = search(job=bounded, node=node, calibration=calibration, reliability=reliability)
-    if not spare:
+    if not beside:
         return found
     return replace(
         found,
-        points=tuple(_with_spares(point, spare=spare) for point in found.points),
+        points=tuple(_with_beside(point, beside, divided=bounds.divided) for point in found.points),
     )
 
 
-def _with_spares(point: TrainingPoint, *, spare: int) -> TrainingPoint:
-    nodes, gpus = point.nodes + spare, point.gpus + spare * point.node.gpus
-    fastest = None if point.fastest is None else replace(point.fastest, nodes=nodes, gpus=gpus)
-    return replace(point, nodes=nodes, gpus=gpus, fastest=fastest)
+def _with_beside(point: TrainingPoint, beside: int, *, divided: int) -> TrainingPoint:
+    nodes, gpus = point.nodes + beside, point.gpus + beside * point.node.gpus
+    fastest = point.fastest and replace(point.fastest, nodes=nodes, gpus=gpus, divided_nodes=divided)
+    return replace(point, nodes=nodes, gpus=gpus, divided_nodes=divided, fastest=fastest)

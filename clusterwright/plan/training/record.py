@@ -138,8 +138,8 @@ class TrainingOption(Option):
 
     @property
     def training_nodes(self) -> int:
-        """Nodes that train: all but the spares."""
-        return self.cluster.nodes - self.performance.failures.spare_nodes
+        """Nodes that train: those of the work but the spares."""
+        return self.cluster.work_nodes - self.performance.failures.spare_nodes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -95,7 +95,7 @@ def goodputs_by_capacity(
         reliability = reliability_of(blueprint, calibration, model=model, node=point.node, spot=spot)
         return goodput(
             reliability.with_restart(point.data.restart_s),
-            nodes=point.nodes - point.goodput.spare_nodes,
+            nodes=point.work_nodes - point.goodput.spare_nodes,
             parameters=float(parameters(model)),
             elastic_nodes=point.goodput.elastic_nodes,
         ).fraction

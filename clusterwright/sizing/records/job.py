@@ -27,8 +27,8 @@ class TrainingJob:
         confidence: the goal is met when this quantile of calendar time meets it.
         memory_confidence: probability with which a layout has to fit into memory; None counts memory as predicted.
         min_nodes, max_nodes: never fewer or more nodes that train, None for no limit.
-        nodes_must_be: what the number of nodes divides into, with the spare_nodes that are beside those that train.
-        node_counts: the only numbers of nodes, with the spares, that the hardware comes in; None for any.
+        nodes_must_be: what the number of nodes divides into, with the nodes_beside those that train.
+        node_counts: the only numbers of nodes, with those beside, that the hardware comes in; None for any.
         dataset_bytes: training data on shared storage; None derives it from the tokens.
         loading: how the data reaches the accelerators.
         tensor_parallel … recompute: fixed by the user where not None, else searched; max_tensor_parallel, data_must_be:
@@ -77,7 +77,7 @@ class TrainingJob:
     min_nodes: int | None = None
     nodes_must_be: Multiple | None = None
     node_counts: tuple[int, ...] | None = None
-    spare_nodes: int = 0
+    nodes_beside: int = 0
     layout_tolerance: float = 0.0
 
 

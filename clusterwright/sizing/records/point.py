@@ -13,6 +13,8 @@ class SizedPoint:
     Attributes:
         calendar_days, calendar_days_low, calendar_days_high: of one unit of work: P50, P10 and the quantile of the
             goal's confidence.
+        nodes, gpus: of the cluster, with those beside the work.
+        divided_nodes: of them, nodes with divided or shared GPUs; the work is on the others.
         limited_by: the largest parts of that time beyond computation, in words.
         fastest: the same size done the fastest way, where another one is taken; sizes are compared by it.
     """
@@ -26,6 +28,17 @@ class SizedPoint:
     calendar_days_high: float
     limited_by: tuple[str, ...]
     fastest: "SizedPoint | None" = None
+    divided_nodes: int = 0
+
+    @property
+    def work_nodes(self) -> int:
+        """Nodes of the work, with its spares."""
+        return self.nodes - self.divided_nodes
+
+    @property
+    def work_gpus(self) -> int:
+        """Their accelerators."""
+        return self.gpus - self.divided_nodes * self.node.gpus
 
     @property
     def compared(self) -> "SizedPoint":

@@ -50,13 +50,13 @@ class Constraint:
 
 
 def constraints_of(job: TrainingJob) -> tuple[Constraint, ...]:
-    """Return what the user holds of a job; nodes are reported with the spares, as the blueprint counts them."""
+    """Return what the user holds of a job; nodes are reported as the blueprint counts them, with those beside."""
     found = []
     for field, words, path in _SAID:
         value = getattr(job, field)
         if value is not None:
-            with_spares = value + job.spare_nodes if field in ("min_nodes", "max_nodes") else value
-            found.append(Constraint(field=field, words=words.format(with_spares), path=path))
+            of_all = value + job.nodes_beside if field in ("min_nodes", "max_nodes") else value
+            found.append(Constraint(field=field, words=words.format(of_all), path=path))
     return tuple(found)
 
 
@@ -76,14 +76,14 @@ def fixed_parallelism(job: TrainingJob) -> tuple[str, ...]:
 
 
 def allowed_nodes(job: TrainingJob, *, most: int) -> npt.NDArray[np.bool_]:
-    """Return whether a number of training nodes is allowed, for 0 to `most`; the user counts the spares as well."""
+    """Return whether a number of training nodes is allowed, for 0 to `most`; the user counts those beside as well."""
     allowed = np.ones(most + 1, dtype=np.bool_)
     allowed[: max(job.min_nodes or 1, 1)] = False
     rule = job.nodes_must_be
     if rule is not None:
-        allowed &= np.array([rule.holds(nodes + job.spare_nodes) for nodes in range(most + 1)], dtype=np.bool_)
+        allowed &= np.array([rule.holds(nodes + job.nodes_beside) for nodes in range(most + 1)], dtype=np.bool_)
     if job.node_counts is not None:
-        allowed &= np.isin(np.arange(most + 1) + job.spare_nodes, job.node_counts)
+        allowed &= np.isin(np.arange(most + 1) + job.nodes_beside, job.node_counts)
     return allowed
 
 

@@ -40,12 +40,13 @@ def no_layout(job: TrainingJob, node: NodeType, *, limit: int) -> Finding:
     given = f" with {', '.join(entry.words for entry in held)} as given" if held else ""
     blamed = to_blame(job, lambda freer: _has_layouts(freer, node))
     free = " or ".join(".".join(map(str, entry.path)) for entry in blamed)
+    beside = f" beside {job.nodes_beside}" if job.nodes_beside else ""
     divisible = f"choose a global batch that is a multiple of {node.gpus}, or fix fewer parallel sizes"
     return Finding(
         id="LAY001",
         path=blamed[0].path if blamed else _WORKLOAD,
         message=(
-            f"no layout of {job.model.name} on up to {limit} x {node.id} divides "
+            f"no layout of {job.model.name} on up to {limit} x {node.id}{beside} divides "
             f"{job.model.layers} layers, {job.model.heads} heads and a batch of {job.global_batch_sequences} sequences "
             f"over {counted(node.gpus, 'GPU')} per node"
             f"{given}{node.alone_text}"

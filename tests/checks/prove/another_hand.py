@@ -72,9 +72,10 @@ SITES: Mapping[str, str] = {
         site=", rack_power: 160 kW, cooling: direct-to-chip",
     ),
     SRV: _SERVE,
-    K8S: _train("kube", f"system: dgx-h100, scheduler: kubernetes, fabric: {{{_UNIT}}}, {_EIGHT}")
+    K8S: _train("kube", f"system: dgx-h100, scheduler: kubernetes, fabric: {{{_UNIT}}}, {_EIGHT}", batch=480)
     + "software: {mig: {geometry: [3g.40gb, 3g.40gb], nodes: 2}}\n",
-    MIG: _train("mig", f"system: dgx-h100, fabric: {{{_UNIT}}}, {_EIGHT}", site=", feed: {sources: 3}") + _TENANTS,
+    MIG: _train("mig", f"system: dgx-h100, fabric: {{{_UNIT}}}, {_EIGHT}", batch=480, site=", feed: {sources: 3}")
+    + _TENANTS,
 }
 
 
@@ -1158,7 +1159,7 @@ FAULTS: tuple[Planted, ...] = (
         "Kubernetes", "slices of a GPU", K8S, "K8S012", text(K + "slices/mig-config.yaml", "3g.40gb: 2", "3g.40gb: 1")
     ),
     Planted(
-        "Kubernetes", "pods of the job", K8S, "K8S004", text(K + "jobs/train.yaml", "parallelism: 8", "parallelism: 7")
+        "Kubernetes", "pods of the job", K8S, "K8S004", text(K + "jobs/train.yaml", "parallelism: 6", "parallelism: 5")
     ),
     Planted(
         "Kubernetes",

@@ -104,7 +104,7 @@ workload:
   method: full
   optimizer: adamw
   sequence_length: 8192
-  global_batch: 128
+  global_batch: 112
   framework: torchtune
   data: {tokens: 400e6, mean_tokens: 1500, epochs: 2}
 goals: {finish_within: 2 days}
@@ -650,13 +650,13 @@ FAULTS: tuple[Fault, ...] = (
     fault("layout of the job", SL, text("launch/train.sbatch", "--global-batch-size 448", "--global-batch-size 484")),
     fault("layout of the job", SL, text("launch/job.env", "JOB_PARTITION=h100", "JOB_PARTITION=gpu")),
     fault("layout of the job", TU, text(f"{JOBS}finetune.yaml", "--nproc_per_node 8", "--nproc_per_node 6")),
-    fault("layout of the job", TU, text(f"{JOBS}finetune.yaml", "completions: 8", "completions: 9")),
+    fault("layout of the job", TU, text(f"{JOBS}finetune.yaml", "completions: 7", "completions: 9")),
     # Sockets in the place of verbs: a tenth of the speed.
     fault("transport of collectives", SL, text("launch/train.sbatch", "NCCL_NET=IB", "NCCL_NET=Socket")),
     fault("transport of collectives", TU, text(f"{JOBS}finetune.yaml", "value: IB", "value: Socket")),
     fault("transport of collectives", AS, text(f"{JOBS}all_reduce.yaml", "name: NCCL_NET", "name: NCCL_NETWORK")),
     # Work lost at the next failure, or a full file system.
-    fault("checkpoints of the job", SL, text("launch/train.sbatch", "--save-interval 216", "--save-interval 21600")),
+    fault("checkpoints of the job", SL, text("launch/train.sbatch", "--save-interval 165", "--save-interval 16500")),
     fault(
         "checkpoints of the job", SL, text("launch/train.sbatch", '"$CHECKPOINT_PATH" 5 0', '"$CHECKPOINT_PATH" 50 0')
     ),

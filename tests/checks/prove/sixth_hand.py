@@ -94,7 +94,7 @@ workload:
   rank: 16
   targets: all
   sequence_length: 4096
-  global_batch: 80
+  global_batch: 96
   framework: torchtune
   data: {samples: 100000, mean_tokens: 600, epochs: 2}
 goals: {finish_within: 12 hours}
@@ -1076,13 +1076,13 @@ FAULTS: tuple[Fault, ...] = (
     fault(
         "job is not the plan's", GB, text("launch/train.sbatch", "--global-batch-size 512", "--global-batch-size 5120")
     ),
-    fault("job is not the plan's", SM, text("launch/accelerate.yaml", "num_processes: 40", "num_processes: 48")),
+    fault("job is not the plan's", SM, text("launch/accelerate.yaml", "num_processes: 32", "num_processes: 48")),
     fault(
         "job is not the plan's",
         SM,
-        text("launch/trl.yaml", "per_device_train_batch_size: 2", "per_device_train_batch_size: 16"),
+        text("launch/trl.yaml", "per_device_train_batch_size: 1", "per_device_train_batch_size: 16"),
     ),
-    fault("job is not the plan's", SM, text("launch/finetune.sbatch", "#SBATCH --nodes=5", "#SBATCH --nodes=6")),
+    fault("job is not the plan's", SM, text("launch/finetune.sbatch", "#SBATCH --nodes=4", "#SBATCH --nodes=6")),
     fault(
         "job uses the wrong devices or partition",
         GB,
@@ -1335,7 +1335,7 @@ FAULTS: tuple[Fault, ...] = (
     fault("plan has another number", GB, text("plan.json", '"hidden": 16384', '"hidden": 8192')),
     fault("plan has another number", ET, text("plan.json", '"nodes": 27', '"nodes": 25')),
     fault(
-        "plan has another number", SM, text("plan.json", '"global_batch_sequences": 80', '"global_batch_sequences": 64')
+        "plan has another number", SM, text("plan.json", '"global_batch_sequences": 96', '"global_batch_sequences": 64')
     ),
     # Commands that an operator copies.
     fault(

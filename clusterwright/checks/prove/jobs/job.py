@@ -67,7 +67,7 @@ def prove_job(papers: Papers) -> Result:
             "model, batch, tokens and checkpoints are those of the workload; pods are held with the other objects"
         )
         return examined("job script", papers, (file,), _OF_ANY, facts)
-    several = len(papers.documents.design.inventory.hosts()) > 1
+    several = papers.documents.design.inventory.hosts_per_node * papers.documents.option.cluster.work_nodes > 1
     rules = (*rules_of(SCRIPT, several=several), _nodes, _processes, _connections, *_OF_ANY)
     return examined("job script", papers, (file,), rules, facts)
 
@@ -87,7 +87,7 @@ def _nodes(papers: Papers) -> Iterator[Finding]:
     number, value = directives(papers, SCRIPT).get("nodes", (1, ""))
     least, _, most = value.partition("-")
     option, each = training_option(papers.documents.option), papers.documents.design.inventory.hosts_per_node
-    hosts, there = _training_hosts(papers), len(papers.documents.design.inventory.hosts())
+    hosts, there = _training_hosts(papers), option.cluster.work_nodes * each
     fewest = (option.performance.failures.elastic_nodes or option.training_nodes) * each
     fits = least.isdigit() and (most or least).isdigit()
     if not (fits and fewest <= int(least) and hosts <= int(most or least) <= there):

@@ -184,7 +184,7 @@ def _scheduler(hall: Hall) -> Iterator[Step]:
         whole = every if software is None else software.whole_gpus(hosts, gpus=every // hosts)
         yield "`kubectl get nodes -l node-kind=gpu`", f"{counted(hosts, 'node')} Ready, {whole:,} GPUs allocatable"
         return
-    nodes = option.training_nodes if isinstance(option, TrainingOption) else option.cluster.nodes
+    nodes = option.training_nodes if isinstance(option, TrainingOption) else option.cluster.work_nodes
     working = nodes * hall.inventory.hosts_per_node
     yield "`sinfo -N -l`", f"{counted(hosts, 'node')} idle, {gpus}"
     each = option.cluster.gpus_per_node // hall.inventory.hosts_per_node
@@ -210,9 +210,10 @@ def _work(hall: Hall) -> Iterator[Step]:
         f"{speed:,.0f} tokens/s per GPU ({slow:,.0f} to {fast:,.0f}) for {plan.workload.model_name}; no restart",
     )
     trains, each = option.training_nodes, hall.inventory.hosts_per_node
-    software, nodes = plan.software_of(option.target), option.cluster.nodes
+    software, nodes = plan.software_of(option.target), option.cluster.work_nodes
     if software is not None:
-        nodes = software.whole_nodes(nodes * each, scheduler=option.deployment.scheduler) // each
+        whole = software.whole_nodes(option.cluster.nodes * each, scheduler=option.deployment.scheduler) // each
+        nodes = min(nodes, whole)
     spare = nodes - trains
     if spare > 0:
         kind = "nodes" if nodes == option.cluster.nodes else "nodes with whole GPUs"
