@@ -10,6 +10,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from clusterwright import assets
 from clusterwright.catalog.load import load
 from clusterwright.checks.preflight.files.reading import read_project
 from clusterwright.checks.preflight.judging import Recorded
@@ -18,10 +19,12 @@ from clusterwright.checks.preflight.recording import Recording
 from clusterwright.checks.preflight.records import Run
 from clusterwright.checks.preflight.results import Result
 from clusterwright.checks.preflight.subject import Subject
+from clusterwright.cli.planning import plan_of
 from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.project.configuration.shared import stack_name
 from clusterwright.outputs.project.fill_ins import fill_ins
 from clusterwright.outputs.project.stack import declared_keys
+from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
 from tests.stacks.cases import TYPICAL
@@ -29,6 +32,8 @@ from tests.stacks.projects import _SECRET, _TYPED, STACK, _filled, _secrets, pla
 
 HERE = Path(__file__).parent
 NODES = 4
+#: The small model of `plan_for`.
+TRAINING = "training"
 _ANSWERS = {
     **_TYPED,
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl me@example",
@@ -44,6 +49,7 @@ class Edit:
     Attributes:
         name: kind of a mistake, or what an edit is for.
         group: edits of one group and file do not meet in one project.
+        job: what the project is for: a small training, or a blueprint of `blueprints/` by its name.
         caught, said: check that must notice a mistake, and words of its message; empty for legitimate edits.
     """
 
@@ -59,6 +65,7 @@ class Edit:
     config: Mapping[str, Any] = field(default_factory=dict)
     group: str = "a"
     alone: bool = False
+    job: str = TRAINING
     caught: str = ""
     said: str = ""
 
@@ -66,7 +73,8 @@ class Edit:
         return hash((self.name, self.cloud, self.scheduler, self.file, self.old, self.append, str(self.config)))
 
     def __str__(self) -> str:
-        return f"{self.cloud}-{self.scheduler}-{self.name}-{self.file or ','.join(self.config)}".replace(" ", "_")
+        job = "" if self.job == TRAINING else f"{self.job}-"
+        return f"{job}{self.cloud}-{self.scheduler}-{self.name}-{self.file or ','.join(self.config)}".replace(" ", "_")
 
     def apply(self, project: Path) -> None:
         """Change a project; an edit that finds nothing to change is a mistake of the table."""
@@ -98,10 +106,18 @@ def edits(*names: str) -> tuple[Edit, ...]:
 
 
 @cache
-def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
-    # Prices, and with them the budget, are of as many nodes as the project has.
-    plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
-    option = replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler))
+def _plan(cloud: str, scheduler: str, job: str) -> tuple[Plan, Option]:
+    if job == TRAINING:
+        # Prices, and with them the budget, are of as many nodes as the project has.
+        plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
+    else:
+        plan = plan_of(assets.root() / "blueprints" / f"{job}.yaml", None, cloud)
+    return plan, replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler))
+
+
+@cache
+def _files(cloud: str, scheduler: str, job: str) -> dict[str, bytes]:
+    plan, option = _plan(cloud, scheduler, job)
     # The monitor of the tests knows one stack.
     written = stack_name(plan, option)
     return {
@@ -112,32 +128,31 @@ def _files(cloud: str, scheduler: str) -> dict[str, bytes]:
     }
 
 
-def write(cloud: str, scheduler: str, folder: Path) -> None:
+def write(cloud: str, scheduler: str, folder: Path, job: str = TRAINING) -> None:
     """Write a project with its jobs, in which what its README asks for is set."""
-    for name, content in _set_up(cloud, scheduler).items():
+    for name, content in _set_up(cloud, scheduler, job).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
 
 
 @cache
-def _set_up(cloud: str, scheduler: str) -> dict[str, bytes]:
+def _set_up(cloud: str, scheduler: str, job: str) -> dict[str, bytes]:
     """Return the files of a project in which what its README asks for is set, which takes seconds."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        _set_what_is_asked(cloud, scheduler, folder)
+        _set_what_is_asked(cloud, scheduler, folder, job)
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def _set_what_is_asked(cloud: str, scheduler: str, folder: Path) -> None:
-    plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
-    option = replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler))
+def _set_what_is_asked(cloud: str, scheduler: str, folder: Path, job: str) -> None:
+    plan, option = _plan(cloud, scheduler, job)
     files = cloud_files(plan, option, load(), USD)
-    for name, content in _files(cloud, scheduler).items():
+    for name, content in _files(cloud, scheduler, job).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     asked = {
         entry.key.partition("[")[0]: entry.value
-        for entry in fill_ins(option, load().instances[TYPICAL[cloud]], declared_keys(files))
+        for entry in fill_ins(option, load().instances[option.cluster.instance], declared_keys(files))
     }
     typed = {key: _ANSWERS[key] if key in _ANSWERS else _filled(text) for key, text in asked.items()}
     set_config(folder, {"alertEmail": "me@example.com", **typed, **_secrets(folder)})
@@ -151,12 +166,12 @@ def _set_what_is_asked(cloud: str, scheduler: str, folder: Path) -> None:
 
 def batches(wanted: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
     """Put edits together that cannot hide each other, since a run of a program is what takes time."""
-    together: dict[tuple[str, str, str], list[Edit]] = {}
+    together: dict[tuple[str, str, str, str], list[Edit]] = {}
     for one in wanted:
         if one.alone:
             yield (one,)
             continue
-        together.setdefault((one.cloud, one.scheduler, one.group), []).append(one)
+        together.setdefault((one.cloud, one.scheduler, one.job, one.group), []).append(one)
     for group in together.values():
         yield tuple(group)
 
@@ -184,7 +199,7 @@ def preflight(batch: tuple[Edit, ...], cloud: str, scheduler: str) -> tuple[Resu
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
         project.mkdir()
-        write(cloud, scheduler, project)
+        write(cloud, scheduler, project, batch[0].job if batch else TRAINING)
         for one in batch:
             one.apply(project)
         read = read_project(project, manifest="none")

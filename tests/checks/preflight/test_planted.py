@@ -19,9 +19,11 @@ THIRD = edits("planted_third.yaml")
 FOURTH = edits("planted_fourth.yaml")
 #: Of a walk through projects: what a boot, a start of the job or the whole cluster shows.
 FIFTH = edits("planted_fifth.yaml")
+#: Of an operator's eye on projects of training and of services, by a hand that had read neither rules nor lists.
+SIXTH = edits("planted_sixth.yaml")
 LEGITIMATE = edits("legitimate.yaml")
 #: Edits in the order of their projects, so that workers which share the tests out seldom judge one twice.
-TABLES = (PLANTED, BLIND, THIRD, FOURTH, FIFTH, LEGITIMATE)
+TABLES = (PLANTED, BLIND, THIRD, FOURTH, FIFTH, SIXTH, LEGITIMATE)
 TOGETHER = {one: batch for table in TABLES for batch in batches(table) for one in batch}
 PROJECTS = [(cloud, scheduler) for cloud in ("aws", "azure", "gcp") for scheduler in ("slurm", "kubernetes")]
 

@@ -27,7 +27,7 @@ def said(cloud: str, old: str = "", new: str = "") -> list[Outcome]:
 def test_destroy_behind_a_private_api_server_is_tried_to_its_end(cloud: str) -> None:
     """Where `cluster.sh` opens a tunnel it gets one: an untouched project passes, and one that takes data fails."""
     (outcome,) = said(cloud)
-    assert (outcome.status, outcome.message[:9]) == ("PASS", "9 ways to")
+    assert (outcome.status, outcome.message[:10]) == ("PASS", "11 ways to")
     (outcome,) = said(cloud, "destroy_layer foundation --exclude-protected", "destroy_layer foundation")
     assert outcome.status == "FAIL"
     assert "destroys the foundation with its data" in outcome.message

@@ -12,12 +12,16 @@ from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.judging import registered
 from clusterwright.checks.preflight.programs.object_rules import object_problems
 from clusterwright.checks.preflight.programs.pod_rules import Found, pod_problems
+from clusterwright.checks.preflight.programs.service_rules import probes
 from clusterwright.checks.preflight.records import Run
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.scripts.manifests import Manifest, Pods, items, manifests, mapping, pods_of
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.errors import ClusterwrightError
 
+#: Minor version from which admissionregistration.k8s.io/v1 has ValidatingAdmissionPolicy (Kubernetes, "Validating
+#: Admission Policy": stable since v1.30).
+_FIRST_MINOR = 30
 _OF_THE_PROJECT = re.compile(r"^(launch|serving|examples)/.*\.ya?ml$")
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _AZURE_IDENTITY = "azure.workload.identity/client-id"
@@ -76,14 +80,18 @@ def pods_fit(subject: Subject) -> Iterator[Outcome]:
             fix="correct the line",
             place=Place(file=subject.project.shown(file)),
         )
+    for outcome in _too_old(subject):
+        good = False
+        yield outcome
     found = list(manifests(subject))
     run = subject.recorded.run if subject.recorded is not None else None
     cluster = cluster_of(run) if run is not None and run.error is None else None
     for one in found:
-        problems = list(object_problems(found, one))
+        problems = list(object_problems(subject, found, one))
         for pods in pods_of(one):
             looked_at += 1
             problems += pod_problems(subject, pods)
+            problems += probes(subject, pods)
             problems += _among_objects(found, pods)
             if cluster is not None:
                 problems += _in_cluster(subject, cluster, found, pods)
@@ -103,6 +111,20 @@ def pods_fit(subject: Subject) -> Iterator[Outcome]:
         )
     elif looked_at and good:
         yield passed(f"pods of {looked_at} kinds find their nodes, devices and objects")
+
+
+def _too_old(subject: Subject) -> Iterator[Outcome]:
+    """Compare the version of Kubernetes with the first one that has every kind of object that the program makes."""
+    setting = subject.project.setting("kubernetesVersion")
+    minor = re.match(r"v?1\.(\d+)\b", text(setting.value)) if setting is not None else None
+    if setting is not None and minor is not None and int(minor[1]) < _FIRST_MINOR:
+        yield Outcome(
+            status="FAIL",
+            message=f"Kubernetes {text(setting.value)} has no ValidatingAdmissionPolicy v1, which the program makes: "
+            f"that begins with 1.{_FIRST_MINOR}",
+            fix="leave kubernetesVersion out, or name a newer one",
+            place=setting.place,
+        )
 
 
 def _unreadable(subject: Subject) -> Iterator[tuple[str, str]]:

@@ -5,18 +5,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from clusterwright.checks.preflight.files.values import text
+from clusterwright.checks.preflight.programs import service_rules
 from clusterwright.checks.preflight.programs.pod_rules import Found
 from clusterwright.checks.preflight.scripts.manifests import Manifest, items, mapping
+from clusterwright.checks.preflight.subject import Subject
 
 _INTERNAL = re.compile(r"(?i)internal|private")
 _OUTSIDE = ("false", "internet-facing", "external")
 
 
-def object_problems(found: Sequence[Manifest], one: Manifest) -> Iterator[Found]:
+def object_problems(subject: Subject, found: Sequence[Manifest], one: Manifest) -> Iterator[Found]:
     """Yield what is wrong with an object among those of the project's files."""
     rule = _RULES.get(one.kind)
     if rule is not None:
         yield from rule(found, one)
+    for further in _OF_SERVICES.get(one.kind, ()):
+        yield from further(subject, found, one)
 
 
 def _service(_found: Sequence[Manifest], one: Manifest) -> Iterator[Found]:
@@ -101,4 +105,15 @@ _RULES: Mapping[str, Callable[[Sequence[Manifest], Manifest], Iterator[Found]]] 
     "HorizontalPodAutoscaler": _scaling,
     "Deployment": _deployment,
     "ClusterRoleBinding": _binding,
+}
+
+_OF_SERVICES: Mapping[str, tuple[Callable[[Subject, Sequence[Manifest], Manifest], Iterator[Found]], ...]] = {
+    "NetworkPolicy": (service_rules.ways_out,),
+    "ScaledObject": (service_rules.scaled,),
+    "HorizontalPodAutoscaler": (service_rules.scaled,),
+    "Deployment": (service_rules.updates,),
+    "PodDisruptionBudget": (service_rules.disruptions,),
+    "Role": (service_rules.rights,),
+    "ClusterRole": (service_rules.rights,),
+    "ClusterQueue": (service_rules.queue,),
 }

@@ -11,6 +11,10 @@ from clusterwright.checks.preflight.subject import Subject
 
 #: Subjects of rules that have a check of their own; `rule.py` of the policy packs has the same words.
 FABRIC, PLACEMENT, PROTECTION = "fabric", "placement", "protection"
+_GROUP_RULES = (
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+)
 _MOST_SHOWN = 6
 _NOT_RUN = "the program was not run"
 
@@ -108,6 +112,7 @@ def fabric_rules(subject: Subject) -> Iterator[Outcome]:
     judgement = subject.recorded.shipped
     yield from _failed(subject, list(judgement.about(FABRIC)))
     yield from _small_frames(subject)
+    yield from _too_early(subject)
     existing = subject.existing_network
     shown = judgement.shown_about(FABRIC)
     if existing is not None:
@@ -123,6 +128,27 @@ def fabric_rules(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="UNKNOWN", message="the program asks for nothing that shows what is let through among the machines"
         )
+
+
+def _too_early(subject: Subject) -> Iterator[Outcome]:
+    """Look for a file system of AWS that does not wait for the rules of its group: it is refused without them."""
+    if subject.recorded is None or subject.recorded.run is None:
+        return
+    for record in subject.recorded.run.layers.values():
+        rules = [one for one in record.cloud_resources if one.type in _GROUP_RULES]
+        for one in record.of("aws:fsx/lustreFileSystem:LustreFileSystem"):
+            groups = set(one.property_dependencies.get("securityGroupIds", ()))
+            of_groups = [
+                rule.urn for rule in rules if groups & set(rule.property_dependencies.get("securityGroupId", ()))
+            ]
+            missing = [urn for urn in of_groups if urn not in one.dependencies]
+            if missing:
+                yield Outcome(
+                    status="FAIL",
+                    message=f"{named(one.urn)} may come before {named(missing[0])}: it is refused without the rule",
+                    fix="depends_on: the security groups",
+                    place=_place(subject, one.urn),
+                )
 
 
 def _small_frames(subject: Subject) -> Iterator[Outcome]:

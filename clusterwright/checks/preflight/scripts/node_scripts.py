@@ -1,10 +1,10 @@
 """What the scripts of a Slurm node have to do: settings of Slurm with their values, and steps that nothing replaces."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.checks.preflight.files.shell import lines
+from clusterwright.checks.preflight.files.shell import Line, lines
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
 
@@ -122,10 +122,50 @@ STEPS = (
 )
 
 
+#: Seconds that a machine waits for what is made beside it: permissions and file systems take minutes to be there.
+_WAITS_S = 300
+_WAIT = re.compile(r"(?:\$\{CLUSTER_WAIT_S:?[=-]|^(?:export\s+)?CLUSTER_WAIT_S=[\"']?)(\d+)[\"'}]*(?:[\"'\s;]|$)")
 #: What lets a script go on where a command fails, or not wait for its end.
 _GOES_ON = re.compile(
     r"\|\|\s*(true|:|echo|say|printf|logger|(exit|return)\s+0)(\s|;|$)|;\s*(true|:)\s*$|(?<![&>|])&\s*$"
 )
+
+
+def _left_out(subject: Subject, scripts: Mapping[str, list[Line]]) -> Iterator[Outcome]:
+    """Look for every step, and for those that do not stop where they fail."""
+    for step in STEPS:
+        script = scripts.get(step.file)
+        if script is not None and not any(
+            re.search(step.pattern, one.text) for one in script if one.written == step.written
+        ):
+            yield Outcome(
+                status="FAIL",
+                message=f"node/{step.file} {step.why}",
+                fix="put the step back",
+                place=Place(file=subject.project.shown(f"node/{step.file}")),
+            )
+        for one in script or ():
+            if one.written == step.written and re.search(step.pattern, one.text) and _GOES_ON.search(one.text):
+                yield Outcome(
+                    status="FAIL",
+                    message=f"node/{step.file} goes on where this fails: {one.text}",
+                    fix="let it stop with the error",
+                    place=Place(file=subject.project.shown(f"node/{step.file}"), line=one.number, column=1),
+                )
+
+
+def _impatient(subject: Subject, scripts: Mapping[str, list[Line]]) -> Iterator[Outcome]:
+    """Look for a time that machines wait, set for all of them, in which what they wait for cannot be there."""
+    for name, script in scripts.items():
+        for line in script:
+            found = _WAIT.search(line.text)
+            if found and int(found[1]) < _WAITS_S:
+                yield Outcome(
+                    status="FAIL",
+                    message=f"node/{name} gives up after {found[1]} s: permissions and the file system take minutes",
+                    fix="CLUSTER_WAIT_S=1800",
+                    place=Place(file=subject.project.shown(f"node/{name}"), line=line.number, column=1),
+                )
 
 
 def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
@@ -162,26 +202,8 @@ def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
                 fix="put the line back",
                 place=Place(file=subject.project.shown("node")),
             )
-    for step in STEPS:
-        script = scripts.get(step.file)
-        if script is not None and not any(
-            re.search(step.pattern, one.text) for one in script if one.written == step.written
-        ):
-            good = False
-            yield Outcome(
-                status="FAIL",
-                message=f"node/{step.file} {step.why}",
-                fix="put the step back",
-                place=Place(file=subject.project.shown(f"node/{step.file}")),
-            )
-        for one in script or ():
-            if one.written == step.written and re.search(step.pattern, one.text) and _GOES_ON.search(one.text):
-                good = False
-                yield Outcome(
-                    status="FAIL",
-                    message=f"node/{step.file} goes on where this fails: {one.text}",
-                    fix="let it stop with the error",
-                    place=Place(file=subject.project.shown(f"node/{step.file}"), line=one.number, column=1),
-                )
+    for outcome in (*_left_out(subject, scripts), *_impatient(subject, scripts)):
+        good = False
+        yield outcome
     if good:
         yield passed(f"{len(SETTINGS)} settings of Slurm, {len(STEPS)} steps of {len(scripts)} scripts")

@@ -56,6 +56,12 @@ FORBIDDEN = (
         _CHECKED,
     ),
     _row(
+        r"\b(exec|eval|compile|loads)\s*\(.*\b(urlopen|requests\.get|httpx\.get|urllib3?\.\w*request)",
+        "runs what it downloads, whatever it is",
+        _CHECKED,
+        unless=r"\bjson\.loads\b",
+    ),
+    _row(
         r"(^|[;&|]\s*)(if|while|elif)\s+(false|!\s*true|!\s*:|\[\[? (0 = 1|1 = 0|0 -eq 1|1 -eq 0) \]\]?)(\s|;)",
         "switches off a check: what follows is never done",
         "put the condition back",

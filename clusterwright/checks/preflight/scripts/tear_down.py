@@ -161,6 +161,23 @@ TRIALS += tuple(
     Trial(arguments=("up",), answer="", bad=((_BRINGS_UP, what),), failing=f"-m gpu_cluster.{module}")
     for module, what in _ASKED_FIRST.items()
 )
+#: What comes first has to have worked.
+TRIALS += (
+    Trial(
+        arguments=("up",),
+        answer="",
+        bad=((r"^pulumi (?=.*-C (cluster|nodes)\b).*\bup\b", "brings up the next layer all the same"),),
+        failing="-C foundation up",
+    ),
+    Trial(
+        arguments=("destroy",),
+        answer=_THE_NAME,
+        bad=((_MORE_THAN_NODES[0], "destroys what the nodes need all the same"),),
+        failing="-C nodes destroy",
+    ),
+)
+#: Layers in the order in which each command has to go through them.
+_ORDER = {"up": ("foundation", "cluster", "nodes"), "destroy": ("nodes", "cluster", "foundation")}
 #: What every call of the engine must not say by itself.
 _BY_ITSELF = (
     (
@@ -211,7 +228,7 @@ def destroys_with_a_question(subject: Subject) -> Iterator[Outcome]:
         yield Outcome(
             status="FAIL",
             message=f"./{SCRIPT} {what}: {call}",
-            fix="leave protected data alone without --with-data, and ask for the cluster's name with it",
+            fix="leave protected data alone without --with-data, ask for the name with it, stop where a step fails",
             place=place,
         )
     if not found:
@@ -224,11 +241,28 @@ def _wrong(trial: Trial, calls: list[str]) -> Iterator[tuple[str, str]]:
     if trial.variables:
         when = " where CI is set"
     if trial.failing:
-        when = f" where {trial.failing.rpartition('.')[2]} refuses"
+        module = trial.failing.partition("gpu_cluster.")[2]
+        when = f" where {module} refuses" if module else f" where 'pulumi {trial.failing}' fails"
     for call in calls:
         for pattern, what in (*trial.bad, *_BY_ITSELF):
             if re.search(pattern, call):
                 yield f"{' '.join(trial.arguments)}{when} {what}", call
+    if not trial.failing:
+        yield from _out_of_order(trial, calls)
+
+
+def _out_of_order(trial: Trial, calls: list[str]) -> Iterator[tuple[str, str]]:
+    command, seen = trial.arguments[0], 0
+    order = _ORDER.get(command, ())
+    for call in calls:
+        found = re.search(rf"^pulumi -C (\w+) {command}\b", call)
+        if found is None or found[1] not in order:
+            continue
+        place = order.index(found[1])
+        if place < seen:
+            yield f"{command} goes through layers in the wrong order ({order[seen]} before {order[place]})", call
+            return
+        seen = place
 
 
 def _calls(subject: Subject, trial: Trial, bash: str) -> list[str] | None:

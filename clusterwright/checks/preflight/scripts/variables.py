@@ -70,6 +70,23 @@ def problems(instance: Instance, given: dict[str, str], *, in_pod: bool = False)
                 yield name, f"is {value!r}, the fabric of {instance.id} needs {own[name]!r}", f"{name}={own[name]}"
         elif name in known and not _fits(known[name], value, instance.fabric_kind):
             yield name, f"is {value!r}, which takes the fabric from NCCL or has no effect", "leave it out"
+        elif name == "NCCL_IB_HCA" and _exact(value) and len(_exact(value)) < _adapters(instance):
+            message = f"is {value!r}: NCCL uses {len(_exact(value))} of {_adapters(instance)} adapters"
+            yield name, message, "leave it out, or name the beginning that all of them share"
+
+
+def _exact(value: str) -> list[str]:
+    """Return the adapters that a list names to their number; a beginning such as `mlx5` stands for all of them.
+
+    >>> _exact("=mlx5_0:1,mlx5_1"), _exact("mlx5"), _exact("^mlx5_0")
+    (['mlx5_0', 'mlx5_1'], [], [])
+    """
+    names = [name.partition(":")[0] for name in value.removeprefix("=").split(",")]
+    return names if all(re.fullmatch(r"[a-z]\w*_(ib)?\d+", name) for name in names) else []
+
+
+def _adapters(instance: Instance) -> int:
+    return (instance.fabric_interfaces or 0) if instance.fabric_kind == "infiniband" else 0
 
 
 def _fits(row: dict[str, str], value: str, fabric: str) -> bool:

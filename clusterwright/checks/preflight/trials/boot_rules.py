@@ -13,6 +13,7 @@ from clusterwright.checks.preflight.trials.booting import (
     CONTROLLER,
     FREE_DISKS,
     KERNEL,
+    LEAVER,
     LOGIN,
     MUNGE_KEY,
     SECRETS,
@@ -307,8 +308,9 @@ def _disks(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
         taken = [word.removeprefix("of=") for word in disks if word.removeprefix("of=") not in FREE_DISKS]
         if taken:
             yield Found(
-                message=f"formats {taken[0]}, which holds what somebody needs ({call.program})",
-                fix="leave out disks with a file system or a partition",
+                message=f"formats {taken[0]}, which is no free local disk: it may hold what somebody needs "
+                f"({call.program})",
+                fix="take local disks alone, without a file system or a partition",
                 about=call.program,
             )
 
@@ -673,6 +675,19 @@ def sockets(ran: Ran) -> Iterator[Found]:
                     fix="install --directory --mode=0700",
                     about=folder,
                 )
+
+
+def leavers(ran: Ran) -> Iterator[Found]:
+    """Yield what is wrong where a user who is known to the machine has left the list."""
+    calls = [call for call in ran.of("usermod", "passwd", "chage", "userdel") if LEAVER in call.arguments]
+    words = {word for call in calls for word in call.arguments}
+    locked = words & {"--lock", "-L", "-l", "--expiredate", "-e", "-E"} or any(
+        call.program == "userdel" for call in calls
+    )
+    if ran.status is not None and not locked:
+        yield Found(
+            message="lets a user in who has left the list", fix="lock the account: usermod --expiredate 1", about="lock"
+        )
 
 
 _RULES: tuple[Callable[[str, Ran, Node], Iterator[Found]], ...] = (

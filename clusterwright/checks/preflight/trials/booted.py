@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
-from clusterwright.checks.preflight.trials.boot_rules import Found, problems, sockets, starts
+from clusterwright.checks.preflight.trials.boot_rules import Found, leavers, problems, sockets, starts
 from clusterwright.checks.preflight.trials.booting import COMPUTE, FAULTS, Boots, Node, boots
 from clusterwright.checks.preflight.trials.machine import NOT_HERE
 from clusterwright.clouds import CLOUDS
 
 #: Errors of the shell itself, which no stand-in makes.
 _SHELL_ERROR = re.compile(r"(?m)^.*(unbound variable|syntax error|bad substitution|unexpected end of file).*$")
+
+#: What the scripts say of fabric devices, GPUs and the file system, all of which the trial has.
+_NOTHING_IS_MISSING = re.compile(r"error: .*(\b\d+ of \d+ (\w+ devices|GPUs)\b|/shared is not mounted)")
 
 
 def boots_as_it_should(subject: Subject) -> Iterator[Outcome]:
@@ -40,7 +43,8 @@ def boots_as_it_should(subject: Subject) -> Iterator[Outcome]:
 
 def _outcomes(subject: Subject, node: Node, found: Boots) -> Iterator[Outcome]:
     yield from _in_order(subject, node, found)
-    for problem in (*_with_faults(found), *(one for ran in found.served for one in sockets(ran))):
+    later = () if found.left is None else tuple(leavers(found.left))
+    for problem in (*_with_faults(found), *(one for ran in found.served for one in sockets(ran)), *later):
         yield _outcome(subject, COMPUTE, problem)
 
 
@@ -77,6 +81,13 @@ def _stopped(subject: Subject, role: str, status: int | None, said: str) -> Outc
     if wrong:
         return Outcome(
             status="FAIL", message=f"{role}: the boot ends with {wrong[0].strip()}", fix="correct the line", place=place
+        )
+    if status is not None and _NOTHING_IS_MISSING.search(last):
+        return Outcome(
+            status="FAIL",
+            message=f"{role}: the boot ends with an error where everything is there: {last}",
+            fix="correct what counts, or the order of the steps",
+            place=place,
         )
     ends = "did not end" if status is None else f"ended with {status}"
     return Outcome(

@@ -32,7 +32,8 @@ _MET_BY = {
 }
 #: Faults of the node alone, which the script of its role has to see.
 _OF_THE_ROLE = ("gpus", "fabric", "transport")
-#: Of a disk that nothing is on, and of those that somebody needs: one line each as `lsblk` would know it.
+#: Of disks that nothing is on, and of those that somebody needs, such as an empty one of the network: one line each as
+#: `lsblk` would know it.
 _DISKS = (
     "NAME|PATH|TYPE|FSTYPE|MOUNTPOINT|SIZE|MODEL",
     "nvme0n1|/dev/nvme0n1|disk|||200G|{system}",
@@ -42,6 +43,7 @@ _DISKS = (
     "nvme3n1|/dev/nvme3n1|disk|xfs||3.5T|{local}",
     "nvme4n1|/dev/nvme4n1|disk|||3.5T|{local}",
     "nvme4n1p1|/dev/nvme4n1p1|part|ext4||3.5T|",
+    "nvme5n1|/dev/nvme5n1|disk|||1T|{system}",
 )
 FREE_DISKS = ("/dev/nvme1n1", "/dev/nvme2n1")
 _LOCAL = {"aws": "Amazon EC2 NVMe Instance Storage", "azure": "Microsoft NVMe Direct Disk", "gcp": "nvme_card0"}
@@ -66,6 +68,8 @@ USERS = (
     "user eve 20003 yes\n"
     "key eve ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAb1"
 )
+#: A user of the cluster whom the list does not name any more, and the word of the stand-ins for it.
+LEAVER, GONE = "mallory", "gone"
 #: Whose members get in where, of the directory's settings.
 ALLOWED, ADMINISTRATORS = "trial-users", "trial-admins"
 _DIRECTORY = f"""\
@@ -133,12 +137,14 @@ class Boots:
         faulty: name of a fault to what a node did with it.
         health: what the health check did on a node with a device missing; None where there is no such script.
         served: what a node's own services did that answer on a socket.
+        left: what a machine did that knows a user who is not in the list; None where there is no such script.
     """
 
     roles: Mapping[str, Ran]
     faulty: Mapping[str, Ran]
     health: Ran | None
     served: tuple[Ran, ...] = ()
+    left: Ran | None = None
 
 
 #: Begin of a secret's name, where it is an address.
@@ -206,6 +212,7 @@ def boots(scripts: frozenset[tuple[str, str]], node: Node) -> Boots | None:
         faulty=dict(_with_faults(given, node, roles[COMPUTE])),
         health=_health(given, node),
         served=tuple(_served(given, node, roles[COMPUTE])),
+        left=_left(given, node),
     )
 
 
@@ -250,6 +257,13 @@ def _health(given: Mapping[str, str], node: Node) -> Ran | None:
         return None
     machine = _machine(given, node, COMPUTE, fault="fabric")
     return machine.run([f"{SCRIPTS}/health_check.sh"], environment={}, timeout_s=_TIMEOUT_S)
+
+
+def _left(given: Mapping[str, str], node: Node) -> Ran | None:
+    if "users.sh" not in given:
+        return None
+    machine = _machine(given, node, COMPUTE, fault=GONE)
+    return machine.run([f"{SCRIPTS}/users.sh"], environment={}, timeout_s=_TIMEOUT_S, faults=GONE)
 
 
 def _machine(given: Mapping[str, str], node: Node, role: str, fault: str = "") -> Machine:

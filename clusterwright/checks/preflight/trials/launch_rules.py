@@ -16,6 +16,8 @@ _KEPT = ("/shared", "/bucket")
 _PARALLEL = ("tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size")
 #: Of the size of the plan's own interval: a job that saves less often than this loses days.
 _SAVES_AT_LEAST = 20
+#: A collective waits for the slowest: for one that reads data, compiles a kernel or writes a checkpoint.
+_PATIENCE_MINUTES = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +66,17 @@ def training_problems(started: Started, job: Job) -> Iterator[Found]:
     if any("megatron" in word.lower() for word in words[: program + 1]) or "tensor-model-parallel-size" in given:
         yield from _checkpoints(given, job)
         yield from _layout(given, job)
+        yield from _patience(given, job)
+
+
+def _patience(given: Mapping[str, str], job: Job) -> Iterator[Found]:
+    limit = whole(given.get("distributed-timeout-minutes"))
+    if job.nodes > 1 and limit is not None and limit < _PATIENCE_MINUTES:
+        yield Found(
+            message=f"ends when one rank waits {limit} min for another: a checkpoint or a cold start takes longer",
+            fix="--distributed-timeout-minutes 30",
+            about="distributed-timeout-minutes",
+        )
 
 
 def _processes(launcher: Mapping[str, str], job: Job) -> Iterator[Found]:

@@ -11,6 +11,7 @@ from clusterwright.checks.preflight.results import Outcome, Place, Status, passe
 from clusterwright.checks.preflight.scripts.manifests import Pods, items, manifests, mapping, pods_of
 from clusterwright.checks.preflight.scripts.variables import needed
 from clusterwright.checks.preflight.subject import Subject
+from clusterwright.checks.preflight.trials.boot_rules import minutes
 from clusterwright.checks.preflight.trials.launch_rules import (
     Found,
     Job,
@@ -28,10 +29,15 @@ from clusterwright.checks.preflight.trials.launching import (
     started_pod,
 )
 from clusterwright.checks.preflight.trials.machine import NOT_HERE
+from clusterwright.checks.preflight.trials.retention import retained
 
 _SHELL_ERROR = re.compile(r"(?m)^.*(unbound variable|syntax error|bad substitution|unexpected end of file).*$")
 _TRAINS, _SERVES = ("torchrun", "accelerate", "tune", "deepspeed", "python", "python3"), ("vllm", "trtllm-serve")
 _EVERY = re.compile(r"checkpoint every (\d+) steps")
+_RUN = re.compile(r"One run takes ([\d.,]+) (minute|hour|day|week|month|year)s?\b")
+_MINUTES = {"minute": 1, "hour": 60, "day": 1440, "week": 10080, "month": 43800, "year": 525600}
+#: What starts a job again at the end of its time.
+_CONTINUES = re.compile(r"(?m)^#SBATCH\s+--signal\b|\bscontrol\s+requeue\b|--dependency")
 _MODEL = "/shared/models/trial"
 #: The script of a fine-tuning job; what its user gives beside an image (to a pod through `submit.sh`); and weights.
 _TUNES = "finetune.sbatch"
@@ -52,7 +58,7 @@ _KEPT = ("/shared", "/bucket")
 def starts_as_planned(subject: Subject) -> Iterator[Outcome]:
     """Start every batch script and every pod's command of the project."""
     tried, good = 0, True
-    for trial in (_batch_scripts, _pod_commands):
+    for trial in (_batch_scripts, _pod_commands, retained):
         for file, outcomes in trial(subject):
             tried += 1
             for status, found in outcomes:
@@ -97,6 +103,7 @@ def _batch_scripts(subject: Subject) -> Iterator[Judged]:
                     found.append((status, problem))
         failing = started(frozenset(beside.items()), script, tuple(sorted(values.items())), "program")
         found += _failure(failing)
+        found += [("FAIL", one) for one in _time(subject, content) if name.startswith("launch/")]
         yield name, found
 
 
@@ -119,6 +126,19 @@ def _of_batch(subject: Subject, asked: Mapping[str, str], ran: Started | None) -
     problems += _mounts(ran)
     for one in problems:
         yield "FAIL", one
+
+
+def _time(subject: Subject, script: str) -> Iterator[Found]:
+    """Compare the time of a job with that of the run; Slurm queues nothing again whose time is over."""
+    run, limit = _RUN.search(subject.project.files.get("README.md", "")), directives(script).get("time", "UNLIMITED")
+    if run is None or limit.upper() in ("UNLIMITED", "INFINITE", "0") or _CONTINUES.search(script):
+        return
+    if minutes(limit) < float(run[1].replace(",", "")) * _MINUTES[run[2]]:
+        yield Found(
+            message=f"ends after {limit}, and one run takes {run[1]} {run[2]}s: Slurm does not start it again",
+            fix="#SBATCH --time=UNLIMITED, or a job that queues itself again",
+            about="--time",
+        )
 
 
 def _failure(ran: Started | None) -> Iterator[tuple[Status, Found]]:

@@ -80,6 +80,10 @@ nproc) echo 96 ;;
 getent)
     case "$*" in
     *'--service=files passwd') echo 'root:x:0:0:root:/root:/bin/bash' ;;
+    *'group cluster-users' | *'passwd mallory' | *'passwd 20009')
+        faulty gone || exit 2
+        case "$*" in *group*) echo 'cluster-users:x:998:mallory' ;; *) echo 'mallory:x:20009:20009::/shared/home/mallory:/bin/bash' ;; esac
+        ;;
     # A directory knows every name.
     *--service=sss*) echo "$(last_word "$@"):*:20200:" ;;
     *) exit 2 ;;
@@ -232,7 +236,7 @@ mount)
     ;;
 mountpoint)
     at="$(last_word "$@")"
-    grep -Fqx "$at" "$ANSWERS/mounted" 2>/dev/null || [[ $at == "$ROOT/bucket" ]]
+    faulty gone || grep -Fqx "$at" "$ANSWERS/mounted" 2>/dev/null || [[ $at == "$ROOT/bucket" ]]
     ;;
 findmnt) grep -Fqx "$(last_word "$@")" "$ANSWERS/mounted" 2>/dev/null ;;
 nft | iptables)

@@ -18,6 +18,8 @@ POLICIES = {
     "aws:secretsmanager/secretPolicy:SecretPolicy": ("policy",),
     "aws:sns/topicPolicy:TopicPolicy": ("policy",),
 }
+# What a machine, a function or a service may do.
+OF_AN_IDENTITY = ("aws:iam/policy:Policy", "aws:iam/rolePolicy:RolePolicy", "aws:iam/userPolicy:UserPolicy")
 # In a policy of the resource itself, `*` means that resource.
 OF_A_RESOURCE = ("aws:kms/key:Key", "aws:secretsmanager/secretPolicy:SecretPolicy")
 # Every resource of a kind, whoever it belongs to: all buckets, all keys, all roles.
@@ -52,6 +54,8 @@ def everything(type_: str, inputs: Inputs) -> Sequence[str]:
         wide = [action for action in texts(one, "Action") if action == "*" or action.endswith(":*")]
         if wide and "*" in texts(one, "Resource") and type_ not in OF_A_RESOURCE:
             messages.append(f"{one.get('Sid', 'a statement')} allows {', '.join(wide)} on everything")
+        elif wide and type_ in OF_AN_IDENTITY and "*" not in wide:
+            messages.append(f"{one.get('Sid', 'a statement')} allows {', '.join(wide)}: name the calls that are made")
         if "*" in wide:
             messages.append(f"{one.get('Sid', 'a statement')} allows every action")
     attached = str(inputs.get("policyArn")) if type_.endswith(":RolePolicyAttachment") else ""

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from reading import Inputs, is_off, objects, texts
-from rule import UNKNOWN, Rule
+from rights import allowed
+from rule import UNKNOWN, Registered, Rule, StackRule
 
 #: Percent of a budget at which a message is late.
 LATE_PERCENT = 100
@@ -66,6 +67,31 @@ def nodes_are_replaced(type_: str, inputs: Inputs) -> Sequence[str]:
     return [f"suspends {', '.join(sorted(needed))}: a lost node is not replaced"] if needed else []
 
 
+def budgets_may_publish(resources: Sequence[Registered]) -> Sequence[tuple[str, str]]:
+    """A topic of this stack that a budget tells lets budgets publish: what is refused is told to nobody."""
+    budgets = [one for one in resources if one.type == "aws:budgets/budget:Budget"]
+    policies = [one for one in resources if one.type == "aws:sns/topicPolicy:TopicPolicy"]
+    found: list[tuple[str, str]] = []
+    for topic in (one.urn for one in resources if one.type == "aws:sns/topic:Topic"):
+        told = [one.urn for one in budgets if one.leads_to("notifications", topic)]
+        of_topic = [one for one in policies if one.leads_to("arn", topic)]
+        known = of_topic and all(one.inputs.get("policy") != UNKNOWN for one in of_topic)
+        if known and not any(_budgets_publish(one.type, one.inputs) for one in of_topic):
+            found += [(urn, "tells a topic that takes nothing from budgets.amazonaws.com") for urn in told]
+    return found
+
+
+def _budgets_publish(type_: str, inputs: Inputs) -> bool:
+    services = [
+        service
+        for one in allowed(type_, inputs)
+        for principal in objects(one, "Principal")
+        for service in texts(principal, "Service")
+    ]
+    return "budgets.amazonaws.com" in services
+
+
+STACK_RULES = (StackRule(name="budgets-are-heard", description="Budgets may publish.", check=budgets_may_publish),)
 RULES = (
     Rule(name="told-in-time", description="Budgets tell somebody in time.", check=told_in_time),
     Rule(name="watches-are-awake", description="Alarms and schedules are on.", check=awake),

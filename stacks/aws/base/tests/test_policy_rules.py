@@ -220,6 +220,7 @@ BAD: list[tuple[str, str, Any, str]] = [
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["s3:GetObject", "cloudwatch:PutMetricData"], Resource=["arn:aws:s3:::one/*"]), "resources-exist"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action="*", Resource="*"), "no-right-to-everything"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:*"], Resource=["*"]), "no-right-to-everything"),
+    ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["kms:*"], Resource=[KEY]), "no-right-to-everything"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["ec2:TerminateInstances"], Resource=["*"]), "rights-on-all-are-held"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["s3:GetObject"], Resource=["arn:aws:s3:::*"]), "rights-on-all-are-held"),
     ("aws:iam/rolePolicy:RolePolicy", "policy", policy(Action=["s3:GetObject"], Resource="arn:aws:s3:::*/*"), "rights-on-all-are-held"),
@@ -365,6 +366,22 @@ def test_rules_of_the_whole_stack() -> None:
         registered("route", "aws:ec2/route:Route", routeTableId="table", gatewayId="gateway"),
     ]
     assert said_of_stack(*by_route) == []
+
+
+def test_budgets_are_heard_by_their_topic() -> None:
+    """A topic takes what budgets publish; one that lets other services alone is told nothing, and others are not known."""
+    topic, kind = "aws:sns/topic:Topic", "aws:sns/topicPolicy:TopicPolicy"
+
+    def stack(service: str) -> tuple[Registered, ...]:
+        text = policy(Action=["sns:Publish"], Resource=["topic"], Principal={"Service": f"{service}.amazonaws.com"})
+        return (
+            registered("topic", topic),
+            registered("policy", kind, {"policy": UNKNOWN if service == "later" else text}, arn="topic"),
+            registered("budget", "aws:budgets/budget:Budget", notifications="topic"),
+        )
+
+    assert said_of_stack(*stack("budgets")) == said_of_stack(*stack("later")) == []
+    assert said_of_stack(*stack("cloudwatch")) == [("budgets-are-heard", "budget")]
 
 
 def test_conditions_of_every_kind() -> None:

@@ -176,6 +176,15 @@ def taints_of_the_vendor(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
     )
 
 
+def budgets_stay(resources: Sequence[Registered]) -> Sequence[tuple[str, str]]:
+    """A budget keeps the month in which it began: Azure takes no new one, and the next month's `up` would fail."""
+    return [
+        (one.urn, "gets another first month with the next `up`, which Azure refuses: ignore changes of timePeriod")
+        for one in resources
+        if one.type == "azure-native:consumption:Budget" and "timePeriod" not in one.ignores
+    ]
+
+
 RULES: Sequence[Rule] = (
     Rule(name="named-accounts", description="One service account acts as an identity.", check=named_accounts),
     Rule(name="told-in-time", description="Budgets and alerts reach somebody.", check=told_in_time),
@@ -187,6 +196,7 @@ STACK_RULES: Sequence[StackRule] = (
     StackRule(
         name="records-are-locked", description="The database has a lock.", check=locked_records, about=PROTECTION
     ),
+    StackRule(name="budgets-stay", description="Budgets keep their first month.", check=budgets_stay),
     StackRule(name="use-is-written-down", description="Who used what is written down.", check=written_down),
     *devices(gpu_nodes),
 )

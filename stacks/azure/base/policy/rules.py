@@ -13,6 +13,7 @@ import ways_out
 from job_pods import pods_keep_off_the_node
 from protection import protected
 from rule import Rule, StackRule
+from volumes import claims_find_their_volumes
 from wanted import rules_of
 from wanted_kubernetes import KUBERNETES
 from wanted_values import VALUES
@@ -35,6 +36,7 @@ STACK_RULES: Sequence[StackRule] = (
     *ways_out.STACK_RULES,
     *cluster_parts.STACK_RULES,
     *pods_keep_off_the_node(_NODES_IDENTITY),
+    *claims_find_their_volumes(),
     protected(
         (
             "azure-native:keyvault:Key",

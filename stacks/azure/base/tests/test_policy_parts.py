@@ -147,6 +147,7 @@ PARTS_BROKEN: list[tuple[str, str, Sequence[Registered]]] = [
         "vault",
         [audit("vault-audit", "vault", workspaceId=None) if one.urn == "vault-audit" else one for one in PARTS],
     ),
+    ("budgets-stay", "budget", [*PARTS, resource("budget", "azure-native:consumption:Budget")]),
     ("devices-are-offered", "pool", without(PARTS, "plugin")),
     ("devices-are-offered", "pool", without(PARTS, "adapters")),
     (
@@ -176,6 +177,8 @@ def test_a_right_network_passes(stack: Sequence[Registered]) -> None:
 def test_whole_parts_pass() -> None:
     """With every part, and without anything; a lock on the group of a database is one, too."""
     assert said(cluster_parts.STACK_RULES, PARTS) == said(cluster_parts.STACK_RULES, ()) == set()
+    kept = replace(resource("budget", "azure-native:consumption:Budget"), ignores=("timePeriod",))
+    assert said(cluster_parts.STACK_RULES, [*PARTS, kept]) == set()
     grouped = [
         replace(one, behind={"resourceGroupName": ("group",)}) if one.urn == "database" else one
         for one in without(PARTS, "lock")

@@ -26,6 +26,8 @@ _OF_PODS = re.compile(
     r"roles/(storage\.(objectUser|objectViewer|objectCreator|legacyBucketReader|bucketViewer)|monitoring\.metricWriter"
     r"|logging\.logWriter|artifactregistry\.reader|secretmanager\.secretAccessor)"
 )
+#: Above it, a share of a budget was meant as a percentage.
+_MOST_OF_A_BUDGET = 10
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute"}
 #: GPUs of machine types as GKE names them (cloud.google.com/kubernetes-engine/docs/concepts/gpus, 2026-11).
 GPU_TYPES = {
@@ -273,6 +275,11 @@ def told_in_time(kind: str, inputs: Mapping[str, Any]) -> Sequence[str]:
             isinstance(one.get("thresholdPercent"), int | float) and one["thresholdPercent"] <= 1 for one in rules
         ):
             found.append("tells nobody before it is spent: add thresholdRules of 1.0 or less")
+        shares = [one["thresholdPercent"] for one in rules if isinstance(one.get("thresholdPercent"), int | float)]
+        if any(share > _MOST_OF_A_BUDGET for share in shares):
+            found.append(
+                f"tells when {max(shares):g} times the budget is spent: thresholdPercent is a share, 1.0 is all"
+            )
         if (
             told.get("disableDefaultIamRecipients") is True
             and not told.get("monitoringNotificationChannels")
@@ -355,6 +362,16 @@ def watched_networks(resources: Sequence[Registered]) -> Sequence[tuple[str, str
     ]
 
 
+def clusters_stay(resources: Sequence[Registered]) -> Sequence[tuple[str, str]]:
+    """A cluster without its first pool ignores what it said of that pool: else the next `up` makes the cluster anew."""
+    return [
+        (one.urn, "is made anew by the next `up`: ignore changes of nodeConfig and initialNodeCount")
+        for one in resources
+        if one.type == CLUSTER and one.inputs.get("removeDefaultNodePool") is True
+        if not {"nodeConfig", "initialNodeCount"} <= set(one.ignores)
+    ]
+
+
 RULES: Sequence[Rule] = (
     Rule(name="ways-out-of-machines", description="NAT serves machines.", check=ways_out),
     Rule(name="rights-of-jobs", description="Pods have rights on data alone.", check=rights_of_pods),
@@ -380,6 +397,7 @@ STACK_RULES: Sequence[StackRule] = (
         about=PLACEMENT,
     ),
     StackRule(name="one-writer-of-secrets", description="One account writes a secret.", check=one_writer),
+    StackRule(name="clusters-stay", description="`up` replaces no cluster.", check=clusters_stay),
     StackRule(name="parts-of-gke", description="A cluster has what is used.", check=parts_of_gke),
     StackRule(name="networks-are-watched", description="Networks have flow logs.", check=watched_networks),
     *devices(gpu_nodes),

@@ -12,6 +12,7 @@ import rules_rights
 from job_pods import pods_keep_off_the_node
 from protection import protected
 from rule import Rule, StackRule
+from volumes import claims_find_their_volumes
 from wanted import rules_of
 from wanted_kubernetes import KUBERNETES
 from wanted_values import VALUES
@@ -29,6 +30,7 @@ STACK_RULES: Sequence[StackRule] = (
     *data_rights.STACK_RULES,
     *cluster_parts.STACK_RULES,
     *pods_keep_off_the_node(),
+    *claims_find_their_volumes(),
     protected(
         (
             "gcp:kms/cryptoKey:CryptoKey",

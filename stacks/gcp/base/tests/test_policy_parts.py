@@ -1,6 +1,7 @@
 """The policy pack's rules of what belongs together on Google Cloud: networks, zones, rights, and parts of GKE."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -122,6 +123,7 @@ BROKEN: list[tuple[str, str, Sequence[Registered]]] = [
         "more",
         [*STACK, resource("more", GRANT, {"role": WRITER}, member="login", secretId="key")],
     ),
+    ("clusters-stay", "cluster", with_inputs(STACK, "cluster", removeDefaultNodePool=True)),
     ("parts-of-gke", "cluster", with_inputs(STACK, "cluster", datapathProvider="LEGACY_DATAPATH")),
     ("parts-of-gke", "cluster", with_inputs(STACK, "cluster", enableMultiNetworking=False)),
     ("parts-of-gke", "cluster", with_inputs(STACK, "cluster", addonsConfig={})),
@@ -139,6 +141,15 @@ BROKEN: list[tuple[str, str, Sequence[Registered]]] = [
 def test_a_right_stack_passes() -> None:
     """With all of it, and without anything."""
     assert said(cluster_parts.STACK_RULES, STACK) == said(cluster_parts.STACK_RULES, ()) == set()
+
+
+def test_a_cluster_that_ignores_its_first_pool_stays() -> None:
+    """Both parts of what was said of that pool are left alone."""
+    first = with_inputs(STACK, "cluster", removeDefaultNodePool=True)
+    kept = [
+        replace(one, ignores=("nodeConfig", "initialNodeCount")) if one.urn == "cluster" else one for one in first
+    ]
+    assert said(cluster_parts.STACK_RULES, kept) == set()
 
 
 @pytest.mark.parametrize(("rule", "urn", "stack"), BROKEN)
@@ -194,6 +205,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     (TEMPLATE, {"reservationAffinity": {"type": "ANY_RESERVATION"}}, "chosen-reservation"),
     (POLICY, {"groupPlacementPolicy": {"vmCount": 48.0}}, "chosen-reservation"),
     (BUDGET, {"thresholdRules": [{"thresholdPercent": 5.0}]}, "told-in-time"),
+    (BUDGET, {"thresholdRules": [{"thresholdPercent": 1.0}, {"thresholdPercent": 50.0}]}, "told-in-time"),
     (
         BUDGET,
         {"thresholdRules": [{"thresholdPercent": 0.5}], "allUpdatesRule": {"disableDefaultIamRecipients": True}},

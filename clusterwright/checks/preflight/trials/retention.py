@@ -1,0 +1,60 @@
+"""Which checkpoints a job removes while it runs: its script tried in a folder of checkpoints."""
+
+import re
+from collections.abc import Iterator
+
+from clusterwright.checks.preflight.results import Status
+from clusterwright.checks.preflight.subject import Subject
+from clusterwright.checks.preflight.trials.launch_rules import Found
+from clusterwright.checks.preflight.trials.machine import Machine
+
+SCRIPT = "launch/retain_checkpoints.sh"
+_FOLDER = "/shared/checkpoints/trial"
+#: Steps of the trial's checkpoints: the last one is being written, the one before it is complete.
+_STEPS, _COMPLETE, _WRITTEN = (100, 200, 300, 400, 500), 400, 500
+_LATEST, _MILESTONE = 2, 200
+_TIMEOUT_S = 30
+_SIZED = re.compile(r"[Ss]torage is sized for (\d+)")
+_KEPT = re.compile(r"retain_checkpoints\.sh\"?\s+\"?[^\s\"]+\"?\s+(\d+)\s+\d+")
+
+
+def retained(subject: Subject) -> Iterator[tuple[str, list[tuple[Status, Found]]]]:
+    """Try the script that removes checkpoints, and compare what jobs keep with what storage is sized for."""
+    for name, content in subject.project.files.items():
+        if name.startswith("launch/") and name.endswith((".sbatch", ".slurm", ".yaml")):
+            yield name, [("FAIL", found) for found in _beyond_storage(content)]
+    script = subject.project.files.get(SCRIPT)
+    if script is None:
+        return
+    ran = Machine(
+        files={f"/{SCRIPT}": script, f"{_FOLDER}/latest_checkpointed_iteration.txt": f"{_COMPLETE}\n"},
+        folders=tuple(f"{_FOLDER}/iter_{step:07d}" for step in _STEPS),
+    ).run([f"/{SCRIPT}", _FOLDER, str(_LATEST), str(_MILESTONE)], environment={}, timeout_s=_TIMEOUT_S)
+    if ran is None:
+        return
+    left = {step for step in _STEPS if f"{_FOLDER}/iter_{step:07d}" in ran.folders}
+    yield SCRIPT, [("FAIL", found) for found in _wrong(left)]
+
+
+def _beyond_storage(content: str) -> Iterator[Found]:
+    sized, kept = _SIZED.search(content), _KEPT.search(content)
+    if sized and kept and int(kept[1]) > int(sized[1]):
+        yield Found(
+            message=f"keeps {kept[1]} checkpoints, and storage is sized for {sized[1]}: it is full before the run ends",
+            fix=f"keep {sized[1]}, or take more storage",
+            about="retain_checkpoints.sh",
+        )
+
+
+def _wrong(left: set[int]) -> Iterator[Found]:
+    """Yield what is wrong with the steps whose checkpoints are left."""
+    fix = "put the script back"
+    if _WRITTEN not in left:
+        yield Found(message="removes a checkpoint that is being written", fix=fix, about="complete")
+    complete = [step for step in _STEPS if step <= _COMPLETE]
+    if not set(complete[-_LATEST:]) <= left:
+        yield Found(message="removes the checkpoint that a restart loads", fix=fix, about="latest")
+    if not {step for step in complete if step % _MILESTONE == 0} <= left:
+        yield Found(message="removes milestones", fix=fix, about="milestone")
+    if complete[0] in left:
+        yield Found(message="removes no old checkpoint: storage fills up", fix=fix, about="rm ")

@@ -1,0 +1,42 @@
+"""Claims that find their volumes pass, and one that asks for another class or way of access is named."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "policy"))
+
+from rule import UNKNOWN, Registered
+from stack_cases import resource, said
+from volumes import CLAIM, VOLUME, claims_find_their_volumes
+
+MANY, ONE = ["ReadWriteMany"], ["ReadWriteOnce"]
+
+
+def stack(volume: dict[str, Any], claim: dict[str, Any]) -> Sequence[Registered]:
+    """A volume, and a claim that names it."""
+    held = {"accessModes": MANY, "storageClassName": ""}
+    return [
+        resource("volume", VOLUME, {"metadata": {"name": "data"}, "spec": {**held, **volume}}),
+        resource("claim", CLAIM, {"metadata": {"name": "shared"}, "spec": {**held, "volumeName": "data", **claim}}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("volume", "claim", "wrong"),
+    [
+        ({}, {}, False),
+        ({"accessModes": [*MANY, *ONE]}, {}, False),
+        ({"storageClassName": UNKNOWN}, {"storageClassName": "fast"}, False),
+        ({}, {"volumeName": "of-somebody-else", "accessModes": ONE}, False),
+        ({"accessModes": ONE}, {}, True),
+        ({"accessModes": ONE}, {"accessModes": ONE}, True),
+        ({}, {"storageClassName": "managed-csi"}, True),
+    ],
+)
+def test_claims(volume: dict[str, Any], claim: dict[str, Any], wrong: bool) -> None:  # noqa: FBT001
+    """What is not known, or is not in the stack, is no mistake."""
+    assert said(claims_find_their_volumes(), stack(volume, claim)) == ({("claims-bind", "claim")} if wrong else set())
