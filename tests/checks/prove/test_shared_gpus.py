@@ -14,11 +14,11 @@ _PAGE = "kubernetes/README.md"
 _ASKED = [
     "goals.finish_within=60 days",
     "targets.onprem.system=dgx-h100",
-    "targets.onprem.min_nodes=32",
-    "targets.onprem.max_nodes=32",
+    "targets.onprem.min_nodes=34",
+    "targets.onprem.max_nodes=34",
     "targets.onprem.scheduler=kubernetes",
 ]
-_OTHERS = "| allocatable `nvidia.com/gpu` of the nodes that share no GPU | 8; 240 in all |"
+_OTHERS = "| allocatable `nvidia.com/gpu` of the nodes that share no GPU | 8; 256 in all |"
 _PARTS = "| allocatable `nvidia.com/gpu.shared` of the nodes that share GPUs | 32; 64 in all |"
 
 

@@ -260,5 +260,5 @@ def _requested(pods: Pods) -> set[str]:
     for container in pods.containers:
         for kind in ("requests", "limits"):
             found |= {text(name) for name in mapping(mapping(container.get("resources")).get(kind))}
-    # Kueue leaves out what a queue is told to; pages and devices of the fabric go with the node.
+    # Kueue does not count what its configuration excludes; pages and devices of the fabric go with the node.
     return {name for name in found if name in ("cpu", "memory") or name.endswith((".com/gpu", "/tpu"))}
