@@ -179,12 +179,13 @@ def test_check_looks_at_every_file(command: Command, small: Path, tmp_path: Path
     bad.write_text(small.read_text().replace("llama-2-7b", "nope").replace("tokens", "tokenz"))
     ended = command("check", bad, small, tmp_path / "none.yaml")
     assert ended.code == 2
-    assert ended.out == f"{bad}: 2 problems\n{small}: fine\n{tmp_path / 'none.yaml'}: 1 problem\n"
+    assert ended.out == f"{bad}: 3 problems\n{small}: fine\n{tmp_path / 'none.yaml'}: 1 problem\n"
     told = json.loads(command("check", bad, small, "--json").out)
     assert [entry["ok"] for entry in told["blueprints"]] == [False, True]
     assert {(entry["line"], entry["path"]) for entry in told["blueprints"][0]["problems"]} == {
         (5, "workload.tokenz"),
         (2, "workload.tokens"),
+        (4, "workload.model"),
     }
     late = command("check", small, "--set", "goals.finish_within=1 hour", "--json")
     assert late.code == 1
