@@ -322,7 +322,7 @@ def test_sums_of_a_sweep_are_rounded_and_unknown_stays_unknown() -> None:
 
 def test_one_placement_limits_a_sweep() -> None:
     """Its nodes where it has a limit, else the accelerators of the largest cluster."""
-    blueprint = _record(targets=_record(aws=None))
+    blueprint = _record(targets=_record(aws=None), software=_record(mig=None, sharing=None))
     place = _record(target="aws", node=_record(id="x", gpus=8, placement_max_nodes=None))
     bounds, limit = _bounds(blueprint, place, NodeRange())
     assert (bounds.most, limit) == (2048, "16,384 accelerators")

@@ -15,24 +15,24 @@ def _part(value: object, name: str) -> Mapping[str, Any]:
 
 
 def _modes(spec: Mapping[str, Any]) -> list[str] | None:
-    """Return the ways of access, None where they are not known yet."""
-    found = spec.get("accessModes", [])
-    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else None
+    """Return the ways of access, None where they are not known; the API takes no claim and no volume without one."""
+    found = spec.get("accessModes")
+    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) and found else None
 
 
 def claims_bind(resources: Sequence[Registered]) -> Sequence[tuple[str, str]]:
     """A claim that names a volume asks for its class and its ways of access."""
     volumes = {
-        str(_part(one.inputs, "metadata").get("name")): _part(one.inputs, "spec")
+        name: _part(one.inputs, "spec")
         for one in resources
-        if one.type == VOLUME
+        if one.type == VOLUME and isinstance(name := _part(one.inputs, "metadata").get("name"), str)
     }
     claims = [(one.urn, _part(one.inputs, "spec")) for one in resources if one.type == CLAIM]
     return [
         (urn, message)
         for urn, spec in claims
-        if str(spec.get("volumeName")) in volumes
-        for message in _differences(spec, volumes[str(spec.get("volumeName"))])
+        if spec.get("volumeName") in volumes
+        for message in _differences(spec, volumes[spec["volumeName"]])
     ]
 
 

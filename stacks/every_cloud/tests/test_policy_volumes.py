@@ -40,3 +40,8 @@ def stack(volume: dict[str, Any], claim: dict[str, Any]) -> Sequence[Registered]
 def test_claims(volume: dict[str, Any], claim: dict[str, Any], wrong: bool) -> None:  # noqa: FBT001
     """What is not known, or is not in the stack, is no mistake."""
     assert said(claims_find_their_volumes(), stack(volume, claim)) == ({("claims-bind", "claim")} if wrong else set())
+
+
+def test_claims_of_which_nothing_is_known() -> None:
+    """A claim without a volume's name is not matched with a volume without one."""
+    assert said(claims_find_their_volumes(), [resource("volume", VOLUME, {}), resource("claim", CLAIM, {})]) == set()
