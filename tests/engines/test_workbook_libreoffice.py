@@ -434,7 +434,7 @@ def calculated(
         ],
         capture_output=True,
         check=True,
-        timeout=300,
+        timeout=900,
     )
 
     def read(name: str) -> Workbook:
