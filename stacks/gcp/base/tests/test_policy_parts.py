@@ -146,9 +146,7 @@ def test_a_right_stack_passes() -> None:
 def test_a_cluster_that_ignores_its_first_pool_stays() -> None:
     """Both parts of what was said of that pool are left alone."""
     first = with_inputs(STACK, "cluster", removeDefaultNodePool=True)
-    kept = [
-        replace(one, ignores=("nodeConfig", "initialNodeCount")) if one.urn == "cluster" else one for one in first
-    ]
+    kept = [replace(one, ignores=("nodeConfig", "initialNodeCount")) if one.urn == "cluster" else one for one in first]
     assert said(cluster_parts.STACK_RULES, kept) == set()
 
 
