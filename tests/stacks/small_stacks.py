@@ -46,7 +46,41 @@ def _urn(stack: str, name: str) -> str:
 _SUBNET, _GROUP = "aws:ec2/subnet:Subnet", "aws:autoscaling/group:Group"
 _NODE_GROUP, _ADD_ON = "aws:eks/nodeGroup:NodeGroup", "aws:eks/addon:Addon"
 _EKS_GPUS = Part(name="gpus", type=_NODE_GROUP, inputs={"amiType": "AL2023_x86_64_NVIDIA"})
+#: A claim of one node alone, on the volume that all nodes mount.
+_CLAIM: tuple[str, Sequence[Part]] = (
+    "claims-bind",
+    (
+        Part(
+            name="volume",
+            type="kubernetes:core/v1:PersistentVolume",
+            inputs={"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteMany"]}},
+        ),
+        Part(
+            name="claim",
+            type="kubernetes:core/v1:PersistentVolumeClaim",
+            inputs={"spec": {"volumeName": "data", "accessModes": ["ReadWriteOnce"]}},
+        ),
+    ),
+)
+_OTHERS_PUBLISH = (
+    '{"Statement": [{"Effect": "Allow", "Principal": {"Service": "cloudwatch.amazonaws.com"}, '
+    '"Action": "sns:Publish", "Resource": "topic"}]}'
+)
 _AWS: Sequence[tuple[str, Sequence[Part]]] = (
+    _CLAIM,
+    (
+        "budgets-are-heard",
+        (
+            Part(name="topic", type="aws:sns/topic:Topic"),
+            Part(
+                name="policy",
+                type="aws:sns/topicPolicy:TopicPolicy",
+                inputs={"policy": _OTHERS_PUBLISH},
+                behind={"arn": "topic"},
+            ),
+            Part(name="budget", type="aws:budgets/budget:Budget", behind={"notifications": "topic"}),
+        ),
+    ),
     (
         "ways-out-of-machines",
         (
@@ -121,6 +155,7 @@ _AKS_GPUS = Part(
 )
 _OF_VAULT = {"privateLinkServiceConnections": [{"groupIds": ["vault"]}]}
 _AZURE: Sequence[tuple[str, Sequence[Part]]] = (
+    _CLAIM,
     (
         "ways-out-of-machines",
         (
@@ -222,6 +257,8 @@ _GKE_GPUS = Part(
     },
 )
 _GCP: Sequence[tuple[str, Sequence[Part]]] = (
+    _CLAIM,
+    ("clusters-stay", (Part(name="cluster", type=_GKE, inputs={"removeDefaultNodePool": True}),)),
     (
         "nat-is-there",
         (
