@@ -230,8 +230,8 @@ def checked(
         problems += _once((*(_problem(item, document) for item in errors), *as_written))
         problems += tuple(_placed(problem, document) for problem in _of_cluster(document.value))
     if problems:
-        told = {problem.path for problem in problems}
-        unknown = (one for one in unknown_names(document.value, load_catalogue()) if one.path not in told)
+        reported = {problem.path for problem in problems}
+        unknown = (one for one in unknown_names(document.value, load_catalogue()) if one.path not in reported)
         problems += tuple(_placed(problem, document) for problem in unknown)
         raise BlueprintError(name=document.name, text=document.text, problems=problems)
     return LoadedBlueprint(blueprint=blueprint, document=document)

@@ -247,7 +247,7 @@ def _of_form(value: dict[str, Any], entries: list[dict[str, Any]]) -> Iterator[P
                 yield _problem((_KEY, place, name), f"{name} is of all workloads", "move it beside workloads")
                 continue
             close = get_close_matches(name, known, n=1)
-            # Keys of a section are often written beside it, or those of a blueprint with one workload remembered.
+            # Users often write keys of a section in the entry itself.
             belongs = what_is_meant((name,), entry).rpartition("If not, ")[2]
             elsewhere = belongs if belongs.startswith("it ") else f"known here: {', '.join(sorted(known))}"
             advice = f"did you mean {close[0]!r}?" if close else elsewhere

@@ -37,7 +37,7 @@ class NodeBounds:
         return None if self.most is None else self.most - self.divided
 
     def allow(self, nodes: int) -> bool:
-        """Tell whether the work may have a number of nodes, with the divided ones beside it.
+        """Return whether the target allows a number of nodes for the work in addition to the divided ones.
 
         >>> NodeBounds(most=8, must_be=Multiple(of=4), divided=1).allow(7)
         True

@@ -17,6 +17,7 @@ from clusterwright.plan.currency import Currency
 from clusterwright.plan.deployment import ExistingIds, JobSettings, StateBackend
 from clusterwright.plan.tenants import Tenant
 from clusterwright.pricing.quoted import QuotedPrice
+from clusterwright.sizing.records.point import WithDividedNodes
 from clusterwright.sizing.records.run import StorageNeed
 from clusterwright.tco.finance_terms import FinanceTerms
 from clusterwright.tco.renting.mixes import Mix
@@ -230,7 +231,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PlannedCluster(Cluster):
+class PlannedCluster(Cluster, WithDividedNodes):
     """Hardware of an option.
 
     Attributes:
@@ -253,16 +254,6 @@ class PlannedCluster(Cluster):
     it_power_w: float | None
     unknown_power_items: tuple[str, ...]
     divided_nodes: int = 0
-
-    @property
-    def work_nodes(self) -> int:
-        """Nodes of the work, with its spares."""
-        return self.nodes - self.divided_nodes
-
-    @property
-    def work_gpus(self) -> int:
-        """Their accelerators."""
-        return self.work_nodes * self.gpus_per_node
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -90,8 +90,12 @@ def test_a_service_has_its_replicas_beside_divided_nodes() -> None:
     plain, plan = _planned(*_SERVE), _planned(*_SERVE, *_DIVIDED)
     alone, beside = serving_option(plain.options[0]), serving_option(plan.options[0])
     assert (beside.cluster.nodes, beside.cluster.divided_nodes) == (alone.cluster.nodes + 2, 2)
-    for name in ("replicas", "spare_replicas", "idle_gpus", "confidence", "sure_nodes", "even_odds_nodes", "layout"):
+    for name in ("replicas", "spare_replicas", "idle_gpus", "confidence", "layout"):
         assert getattr(beside.performance, name) == getattr(alone.performance, name), name
+    # What a confidence takes counts the whole cluster, as the nodes of the answer do.
+    for name in ("sure_nodes", "even_odds_nodes"):
+        nodes = getattr(alone.performance, name)
+        assert getattr(beside.performance, name) == (None if nodes is None else nodes + 2), name
     assert (beside.money.run_usd or 0.0) > (alone.money.run_usd or 0.0)
     assert "MIG006" in _ids(plan)
     before, after = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from clusterwright.blueprint.fields import ANY
@@ -119,11 +120,13 @@ def _known(problems: list[Problem], catalogue: Catalogue, target: str, allowed: 
     path: Path = ("targets", target, "allowed_systems" if target == "onprem" else "allowed_instances")
     found: list[str] = []
     for index, name in enumerate(allowed):
-        entry = attempt(problems, (*path, index), lambda name=name: entry_of(catalogue, target, name).id)  # type: ignore[misc]
-        if entry in found:
+        entry = attempt(problems, (*path, index), partial(entry_of, catalogue, target, name))
+        if entry is None:
+            continue
+        if entry.id in found:
             problems.append(Problem(path=(*path, index), message=f"{name!r} is given twice", help="name it once"))
-        elif entry is not None:
-            found.append(entry)
+        else:
+            found.append(entry.id)
     return found
 
 

@@ -256,7 +256,7 @@ def _counted(plan: FinetuningPlan, option: FinetuningOption, starts: Launcher) -
 
 
 def _converted(plan: FinetuningPlan, option: FinetuningOption) -> list[str]:
-    """Return how weights get into Megatron's form and out of it, and what stands in for a pass of several sequences."""
+    """Return how weights are converted to Megatron's form and back, and how passes of several sequences are packed."""
     work, layout = plan.workload, option.performance.layout
     out = "`examples/conversion/adapter/export_adapter.py` writes adapters"
     if work.method == "full":

@@ -463,8 +463,8 @@ def _point(
         limited_by=_limits(size),
         size=size,
         outcome=outcome,
-        sure_nodes=beside.sure,
-        even_odds_nodes=beside.even,
+        sure_nodes=None if beside.sure is None else beside.sure + divided,
+        even_odds_nodes=None if beside.even is None else beside.even + divided,
         mean_load=load_of(blueprint, 1.0),
     )
 

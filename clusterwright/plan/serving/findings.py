@@ -217,15 +217,16 @@ def costly_confidence(options: Sequence[ServingOption], *, asked: bool) -> list[
         if option.performance.outcome is not Outcome.MET or even is None:
             continue
         confidence = percent(option.performance.goal_confidence)
-        if asked and option.performance.confidence > EVEN_ODDS and option.cluster.work_nodes >= COSTLY * even + 1:
+        costly_nodes = COSTLY * (even - option.cluster.divided_nodes) + 1
+        if asked and option.performance.confidence > EVEN_ODDS and option.cluster.work_nodes >= costly_nodes:
             text = (
-                f"{confidence} confidence takes {option.cluster.work_nodes:,} nodes, even odds {even:,}: the "
+                f"{confidence} confidence takes {option.cluster.nodes:,} nodes, even odds {even:,}: the "
                 "difference is for the band of the prediction, not for the load"
             )
             advice = "remove goals.confidence, or set it to 0.5, and load-test one replica"
         elif not asked and option.performance.confidence < option.performance.goal_confidence:
             more = f"{confidence} would take {sure:,}" if sure else f"no layout reaches {confidence}"
-            nodes = counted(option.cluster.work_nodes, "node")
+            nodes = counted(option.cluster.nodes, "node")
             text = f"sized at even odds with {nodes}; {more}: the prediction is uncertain"
             advice = "load-test one replica; goals.confidence asks for more"
         else:

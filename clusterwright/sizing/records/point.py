@@ -6,8 +6,27 @@ from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.records.run import StorageNeed
 
 
+class WithDividedNodes:
+    """Counts of a cluster of which some nodes, those with divided or shared GPUs, do none of the planned work."""
+
+    __slots__ = ()
+    nodes: int
+    gpus: int
+    divided_nodes: int
+
+    @property
+    def work_nodes(self) -> int:
+        """Nodes of the work, with its spares."""
+        return self.nodes - self.divided_nodes
+
+    @property
+    def work_gpus(self) -> int:
+        """Accelerators of the nodes of the work; all nodes have as many."""
+        return self.gpus // self.nodes * self.work_nodes
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SizedPoint:
+class SizedPoint(WithDividedNodes):
     """A cluster size as billing, design and decision take it.
 
     Attributes:
@@ -29,16 +48,6 @@ class SizedPoint:
     limited_by: tuple[str, ...]
     fastest: "SizedPoint | None" = None
     divided_nodes: int = 0
-
-    @property
-    def work_nodes(self) -> int:
-        """Nodes of the work, with its spares."""
-        return self.nodes - self.divided_nodes
-
-    @property
-    def work_gpus(self) -> int:
-        """Their accelerators."""
-        return self.gpus - self.divided_nodes * self.node.gpus
 
     @property
     def compared(self) -> "SizedPoint":

@@ -134,7 +134,8 @@ def _served(owner: Manifest) -> Iterator[str]:
                     yield word.partition("=")[2]
 
 
-def _queries(value: Any) -> Iterator[str]:  # noqa: ANN401 - a manifest
+def _queries(value: object) -> Iterator[str]:
+    """Yield the texts of all keys `query`, at any depth of a manifest."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key == "query":

@@ -122,7 +122,7 @@ STEPS = (
 )
 
 
-#: Seconds that a machine waits for what is made beside it: permissions and file systems take minutes to be there.
+#: Least wait of a booting machine in seconds: permissions and file systems take minutes to be created.
 _WAITS_S = 300
 _WAIT = re.compile(r"(?:\$\{CLUSTER_WAIT_S:?[=-]|^(?:export\s+)?CLUSTER_WAIT_S=[\"']?)(\d+)[\"'}]*(?:[\"'\s;]|$)")
 #: What lets a script go on where a command fails, or not wait for its end.

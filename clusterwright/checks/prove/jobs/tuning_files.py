@@ -1,4 +1,4 @@
-"""What proofs of a fine-tuning job read: the job, its plan, and the files of settings beside it or in its ConfigMap."""
+"""Reads a fine-tuning job for its proofs: the job, its plan, and its settings in files or in a ConfigMap."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -68,7 +68,7 @@ def nodes_are_replaced(type_: str, inputs: Inputs) -> Sequence[str]:
 
 
 def budgets_may_publish(resources: Sequence[Registered]) -> Sequence[tuple[str, str]]:
-    """A topic of this stack that a budget tells lets budgets publish: what is refused is told to nobody."""
+    """A topic of this stack that a budget notifies accepts messages of budgets; refused messages are lost."""
     budgets = [one for one in resources if one.type == "aws:budgets/budget:Budget"]
     policies = [one for one in resources if one.type == "aws:sns/topicPolicy:TopicPolicy"]
     found: list[tuple[str, str]] = []
