@@ -212,7 +212,7 @@ class ServingPerformance(PlannedPerformance):
         outcome: whether the goals are met; confidence: probability with which the replicas are sized, 0 to 1.
         probability: probability that the goals are met at the peak, by the bands of times and throughput, 0 to 1;
             `docs/howto/serving.md`.
-        goal_confidence: confidence of the goals, 0 to 1; sure_nodes: its nodes; even_odds_nodes: nodes that a
+        goal_confidence: confidence of the goals, 0 to 1; sure_nodes: cluster at it; even_odds_nodes: nodes that a
             confidence of 0.5 takes; None where no size meets the goals so.
         layout: accelerators of a replica; replicas: count that the peak needs; spare_replicas: count beside them;
             idle_gpus: accelerators of the nodes that no replica takes; prefill_pool: workers that compute inputs alone,
