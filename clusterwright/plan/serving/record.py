@@ -212,8 +212,8 @@ class ServingPerformance(PlannedPerformance):
         outcome: whether the goals are met; confidence: probability with which the replicas are sized, 0 to 1.
         probability: probability that the goals are met at the peak, by the bands of times and throughput, 0 to 1;
             `docs/howto/serving.md`.
-        goal_confidence: confidence of the goals, 0 to 1; sure_nodes: cluster at it; even_odds_nodes: nodes that a
-            confidence of 0.5 takes; None where no size meets the goals so.
+        goal_confidence: confidence of the goals, 0 to 1; sure_nodes, even_odds_nodes: nodes of the cluster, divided
+            ones included, at that confidence and at 0.5; None where no size meets the goals with it.
         layout: accelerators of a replica; replicas: count that the peak needs; spare_replicas: count beside them;
             idle_gpus: accelerators of the nodes that no replica takes; prefill_pool: workers that compute inputs alone,
             None where replicas do both.
