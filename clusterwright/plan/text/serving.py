@@ -12,11 +12,14 @@ _SECOND, _HALF_MS = 1.0, 0.5e-3
 def time_text(seconds: float) -> str:
     """Return a latency in words.
 
-    >>> time_text(1.234), time_text(0.0287), time_text(0.9997)
-    ('1.23 s', '28.7 ms', '1 s')
+    >>> time_text(1.234), time_text(0.0287), time_text(0.9997), time_text(4358.0)
+    ('1.23 s', '28.7 ms', '1 s', '4,360 s')
     """
     # What three digits of milliseconds would round up to a thousand of them is a second.
-    return f"{seconds:.3g} s" if seconds >= _SECOND - _HALF_MS else f"{seconds * 1e3:.3g} ms"
+    if seconds < _SECOND - _HALF_MS:
+        return f"{seconds * 1e3:.3g} ms"
+    # Three digits of 1,000 s and more alone would be written as a power of ten.
+    return f"{float(f'{seconds:.3g}'):,g} s"
 
 
 def banded_text(figure: Predicted) -> str:
