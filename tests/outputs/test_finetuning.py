@@ -17,19 +17,16 @@ import pytest
 from ruamel.yaml import YAML
 
 from clusterwright import assets
-from clusterwright.blueprint.load import load_values
-from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.cli.planning import plan_of
 from clusterwright.explain.explanation import find
 from clusterwright.outputs.finetuning.launch import launch
 from clusterwright.outputs.finetuning.torchtune import no_torchtune
 from clusterwright.outputs.kinds import outputs_of
-from clusterwright.plan.decide import decide
-from clusterwright.plan.facts import Facts
 from clusterwright.plan.finetuning.record import FinetuningPlan, finetuning_option, finetuning_plan
 from clusterwright.plan.text.money import USD
 from tests.opened import explanations, target_files
+from tests.tuned import launch_files, tuning_plan
 
 
 @cache
@@ -50,16 +47,11 @@ def _plan(*overrides: str) -> FinetuningPlan:
         "targets": {"aws": {"instance": "p5.48xlarge", "region": "us-east-1", "max_nodes": 2}},
         "economics": {"runs_per_month": 4},
     }
-    blueprint = load_values(values, overrides, name="tune.yaml").blueprint
-    resolved = resolve(blueprint, load_catalogue())
-    assert isinstance(resolved, Resolved), resolved
-    return finetuning_plan(decide(blueprint, resolved, Facts.open()))
+    return tuning_plan(values, overrides)
 
 
 def _files(*overrides: str) -> dict[str, str]:
-    plan = _plan(*overrides)
-    found = launch(plan, plan.options[0], load_catalogue(), {})
-    return {name: file.content.decode() for name, file in found.items()}
+    return launch_files(_plan(*overrides))
 
 
 def _yaml(text: str) -> dict[str, object]:

@@ -12,15 +12,11 @@ import pytest
 from ruamel.yaml import YAML
 
 from clusterwright import assets
-from clusterwright.blueprint.load import load_values
-from clusterwright.blueprint.resolve import Resolved, resolve
 from clusterwright.catalog.load import load as load_catalogue
-from clusterwright.outputs.finetuning.launch import launch
-from clusterwright.plan.decide import decide
-from clusterwright.plan.facts import Facts
 from clusterwright.plan.finetuning.megatron_bridge import RELEASE, architecture_of, no_bridge
-from clusterwright.plan.finetuning.record import FinetuningPlan, finetuning_plan
+from clusterwright.plan.finetuning.record import FinetuningPlan
 from tests.opened import target_files
+from tests.tuned import launch_files, tuning_plan
 
 _WHOLE = ("workload.method=full", "workload.rank=null", "workload.targets=null")
 _SAVED = "workload.gradient_checkpointing=true"
@@ -43,16 +39,11 @@ def _plan(*overrides: str) -> FinetuningPlan:
         },
         "targets": {"aws": {"instance": "p5.48xlarge", "region": "us-east-1", "max_nodes": 2}},
     }
-    blueprint = load_values(values, overrides, name="tune.yaml").blueprint
-    resolved = resolve(blueprint, load_catalogue())
-    assert isinstance(resolved, Resolved), resolved
-    return finetuning_plan(decide(blueprint, resolved, Facts.open()))
+    return tuning_plan(values, overrides)
 
 
 def _files(*overrides: str) -> dict[str, str]:
-    plan = _plan(*overrides)
-    found = launch(plan, plan.options[0], load_catalogue(), {})
-    return {name.removeprefix("launch/"): file.content.decode() for name, file in found.items()}
+    return {name.removeprefix("launch/"): text for name, text in launch_files(_plan(*overrides)).items()}
 
 
 def _config(*overrides: str) -> dict[str, Any]:
