@@ -1,6 +1,7 @@
 """Parts of GPUs beside the planned work: where every node has them, and where nothing divides GPUs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from clusterwright.catalog.software.node import Software
 from clusterwright.errors import Finding
@@ -8,9 +9,43 @@ from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import on_target
 from clusterwright.units import counted
 
-_PATH, _SHARED_PATH = ("software", "mig"), ("software", "sharing")
 #: Ways of the device plugin of Kubernetes: a node with them offers parts alone, under another name than whole GPUs.
 _RENAMED = frozenset({"mps", "time-slicing"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Parts:
+    """A way to have parts of GPUs.
+
+    Attributes:
+        section: of `software`; done: to GPUs, a participle; offers: what nodes with it do.
+        on_all, in_cloud: rules for all nodes of the work, and for projects of clouds; advice: for the latter.
+    """
+
+    section: str
+    done: str
+    offers: str
+    on_all: str
+    in_cloud: str
+    advice: str
+
+
+_SLICES = _Parts(
+    section="mig",
+    done="divided",
+    offers="are divided",
+    on_all="MIG005",
+    in_cloud="MIG006",
+    advice="divide them by an image of your own, or plan the slices on premises",
+)
+_SHARES = _Parts(
+    section="sharing",
+    done="shared",
+    offers="offer parts of GPUs alone",
+    on_all="SHR004",
+    in_cloud="SHR005",
+    advice="set it up on nodes that are up, or plan the parts on premises",
+)
 
 
 def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) -> Iterator[Finding]:
@@ -18,7 +53,7 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
 
     `MIG005`: nodes that the plan is sized with are divided; `MIG006`: the project of a cloud divides none; `SHR004`:
     nodes that the plan is sized with offer no whole GPUs to Kubernetes; `SHR005`: the project of a cloud shares none.
-    A count of such nodes is beside the work, and needs no word.
+    Nodes with a count are beside the work: there is nothing to warn of.
 
     Args:
         nodes: software of each target's nodes.
@@ -27,54 +62,36 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
     for software, option in zip(nodes, options, strict=True):
         if software is None:
             continue
-        yield from _shared(software, option)
-        if not software.geometry:
-            continue
-        if option.design.facility is None:
-            yield Finding(
-                id="MIG006",
-                path=_PATH,
-                message=f"{on_target(option.target)} no GPU is divided: the project of a cloud has no step for it"
-                f"{_beside(option)}",
-                help="divide them by an image of your own, or plan the slices on premises",
-            )
-            continue
-        hosts = len(option.design.facility.inventory.hosts())
-        divided = software.divided_of(hosts)
-        if divided <= _hosts_beside(option):
-            continue
-        yield Finding(
-            id="MIG005",
-            path=_PATH,
-            message=f"{on_target(option.target)} {divided:,} of {hosts:,} nodes are divided; the plan is sized for all",
-            help="set software.mig.nodes: as many nodes are added beside the work, and divided",
-        )
+        if software.sharing:
+            # Slurm's nodes that are all shared offer whole GPUs too, in the partition of the job.
+            without_whole = option.deployment.scheduler != "slurm" and software.sharing in _RENAMED
+            yield from _warned(_SHARES, option, software.shared_of if without_whole else lambda _hosts: 0)
+        if software.geometry:
+            yield from _warned(_SLICES, option, software.divided_of)
 
 
-def _shared(software: Software, option: Option) -> Iterator[Finding]:
-    if not software.sharing:
-        return
+def _warned(parts: _Parts, option: Option, taken_of: Callable[[int], int]) -> Iterator[Finding]:
+    """Yield the warning of a way to have parts of GPUs; `taken_of` gives the hosts of all that have no whole GPU."""
+    path = ("software", parts.section)
     if option.design.facility is None:
         yield Finding(
-            id="SHR005",
-            path=_SHARED_PATH,
-            message=f"{on_target(option.target)} no GPU is shared: the project of a cloud has no step for it"
+            id=parts.in_cloud,
+            path=path,
+            message=f"{on_target(option.target)} no GPU is {parts.done}: the project of a cloud has no step for it"
             f"{_beside(option)}",
-            help="set it up on nodes that are up, or plan the parts on premises",
+            help=parts.advice,
         )
         return
     hosts = len(option.design.facility.inventory.hosts())
-    shared = software.shared_of(hosts)
-    # Slurm's nodes that are all shared offer whole GPUs too, in the partition of the job.
-    if shared <= _hosts_beside(option) or option.deployment.scheduler == "slurm" or software.sharing not in _RENAMED:
-        return
-    yield Finding(
-        id="SHR004",
-        path=_SHARED_PATH,
-        message=f"{on_target(option.target)} {shared:,} of {hosts:,} nodes offer parts of GPUs alone; the plan is "
-        "sized for all",
-        help="set software.sharing.nodes: as many nodes are added beside the work, and shared",
-    )
+    taken = taken_of(hosts)
+    if taken > _hosts_beside(option):
+        yield Finding(
+            id=parts.on_all,
+            path=path,
+            message=f"{on_target(option.target)} {taken:,} of {hosts:,} nodes {parts.offers}; "
+            "the plan is sized for all",
+            help=f"set software.{parts.section}.nodes: as many nodes are added beside the work, and {parts.done}",
+        )
 
 
 def _hosts_beside(option: Option) -> int:
