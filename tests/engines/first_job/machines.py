@@ -3,9 +3,9 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -78,24 +78,41 @@ def namespaces_work() -> bool:
     return subprocess.run(nobody, capture_output=True, check=False).returncode == 0
 
 
-@cache
-def _processor_for_machines() -> str:
-    """Return the processor on which a machine's mounts are made, in whose namespace files may hold further namespaces.
+#: Makes namespaces and forgets them; util-linux has no command for it.
+_GIVE_NUMBERS_AWAY = """
+import ctypes
+system = ctypes.CDLL(None, use_errno=True)
+for _ in range(1024):
+    # CLONE_NEWUTS, the cheapest: all kinds are numbered together.
+    if system.unshare(0x04000000):
+        raise OSError(ctypes.get_errno(), "unshare")
+"""
+#: As many rounds of those as pass several batches of 4,096 numbers.
+_ROUNDS = 32
+
+
+def _let_hold_namespaces(pid: int) -> None:
+    """Have the files of a machine hold namespaces that are made later on any processor, until the machine ends.
 
     Linux 6.18 numbers namespaces by batches of each processor, and mounts a namespace only in one with a lower number
-    (EINVAL). slurmd keeps the folders of its jobs so; in a machine of a higher number than its jobs' it could not. On a
-    real node slurmd runs in the first namespace of all. Batches grow, so a processor that fits stays fit.
+    (EINVAL). slurmd keeps the folders of its jobs so. On a real node it runs in the first namespace of all; here a
+    processor may still give numbers of a batch before that of the machine. Each processor's numbers only grow, so it is
+    made to give them away until it has passed the machine's.
+
+    Raises:
+        AssertionError: a processor does not pass it.
     """
-    every = sorted(os.sched_getaffinity(0))
-    holds = "mount -t tmpfs tmpfs /mnt && touch /mnt/held && taskset --cpu-list {} unshare --mount=/mnt/held true"
-    for processor in every:
-        outer = ["taskset", "--cpu-list", str(processor), "unshare", *SPACES, "--mount-proc", "--fork"]
-        if all(
-            subprocess.run([*outer, "sh", "-c", holds.format(one)], capture_output=True, check=False).returncode == 0
-            for one in every
-        ):
-            return str(processor)
-    return str(every[0])
+    for processor in sorted(os.sched_getaffinity(0)):
+        on_it = ("taskset", "--cpu-list", str(processor))
+        held = "touch /run/held && {} unshare --mount=/run/held true && umount /run/held"
+        look = ["nsenter", f"--target={pid}", *SPACES, "sh", "-c", held.format(" ".join(on_it))]
+        for _ in range(_ROUNDS):
+            looked = subprocess.run(look, capture_output=True, text=True, check=False)
+            if looked.returncode == 0:
+                break
+            subprocess.run([*on_it, sys.executable, "-c", _GIVE_NUMBERS_AWAY], check=True)
+        else:
+            raise AssertionError(f"no namespace of processor {processor} can be mounted: {looked.stderr}")
 
 
 def _own_groups() -> str:
@@ -156,8 +173,7 @@ class Site:
             (own / shared).symlink_to(self.folder / shared)
         holder = subprocess.Popen(
             [
-                *("taskset", "--cpu-list", _processor_for_machines(), "unshare", *SPACES, "--fork", "--kill-child"),
-                *("taskset", "--cpu-list", ",".join(map(str, sorted(os.sched_getaffinity(0))))),
+                *("unshare", *SPACES, "--fork", "--kill-child"),
                 *("bash", str(HERE / "machine.sh"), name, str(own), *devices),
             ],
             env={
@@ -176,6 +192,7 @@ class Site:
         children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
         machine = Machine(name=name, address=address, holder=holder, pid=int(children[0]))
         shutil.rmtree(laid)
+        _let_hold_namespaces(machine.pid)
         self._connect(machine)
         self.machines[name] = machine
         return machine
