@@ -524,6 +524,14 @@ def test_what_only_the_favourable_end_of_the_band_meets_is_uncertain() -> None:
     assert seen == sorted(seen, key=list(Outcome).index)
 
 
+@pytest.mark.parametrize("milliseconds", [140, 110, 80])
+def test_what_only_the_favourable_end_meets_has_replicas_for_the_whole_load(milliseconds: int) -> None:
+    """The first token of an uncertain option is within the goal at the favourable end: queues do not grow."""
+    performance = _aws(_plan(f"goals.first_token={milliseconds} ms", "workload.framework=tgi")).performance
+    assert performance.outcome is Outcome.UNCERTAIN
+    assert performance.first_token_s.at(0.1) * 1e3 <= milliseconds
+
+
 def test_goals_that_leave_a_replica_one_request_say_what_looser_ones_take() -> None:
     """A first token near that of a single request takes many nodes; SRV023 has those of a quarter more."""
     tight = "goals.first_token=340 ms"

@@ -16,6 +16,7 @@ from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.serving import (
     certainty_text,
     day_text,
+    in_flight_text,
     latencies_text,
     made_text,
     replicas_text,
@@ -60,11 +61,7 @@ def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     named = plan.planned(plan.recommended_key) is not None
     name = term_text(plan.recommended_key) if named else NAME_OF_TARGET[shown.target]
     return (
-        (
-            f"{name}: {replicas_text(shown)}, "
-            f"{shown.performance.in_flight:,.0f} requests in flight on each at the peak, "
-            f"{shown.performance.most_in_flight:,} fit"
-        ),
+        f"{name}: {replicas_text(shown)}, {in_flight_text(shown.performance)}",
         latencies_text(plan, shown),
         *([reuse_text(shown)] if plan.workload.turns > 1 else []),
         certainty_text(shown),

@@ -9,7 +9,7 @@ from clusterwright.outputs.serving.launch import cluster_files, contents, launch
 from clusterwright.outputs.serving.report import TERMS, cluster_charts, cluster_table, elsewhere
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.serving.record import serving_option, serving_plan
-from clusterwright.plan.text.serving import banded_text, certainty_text, goal_text, replicas_text
+from clusterwright.plan.text.serving import banded_text, certainty_text, goal_text, in_flight_text, replicas_text
 
 
 def _replicas(option: Option) -> str:
@@ -21,8 +21,8 @@ def _reason(option: Option) -> str:
     performance = chosen.performance
     return (
         f"{replicas_text(chosen)}; first token {banded_text(performance.first_token_s)}, per token "
-        f"{banded_text(performance.time_per_token_s)}; {performance.in_flight:,.0f} requests in flight on each at the "
-        f"peak, {performance.most_in_flight:,} fit; limited by {', '.join(performance.limited_by)}; "
+        f"{banded_text(performance.time_per_token_s)}; {in_flight_text(performance)}; limited by "
+        f"{', '.join(performance.limited_by)}; "
         f"{performance.level_text}; {certainty_text(chosen)}."
     )
 

@@ -1,12 +1,14 @@
 """The numbers of a service as words, the same wherever they are shown: latencies, goals, replicas."""
 
-from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
+from clusterwright.plan.serving.record import ServingOption, ServingPerformance, ServingPlan, probability_text
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.serving.sizes import Predicted, ReplicaLayout
-from clusterwright.units import percent
+from clusterwright.units import counted, percent
 
 _SECOND, _HALF_MS = 1.0, 0.5e-3
+#: Requests in flight below which none would be written.
+_ROUNDS_TO_NONE = 0.5
 
 
 def time_text(seconds: float) -> str:
@@ -68,6 +70,13 @@ def _confidence_text(plan: ServingPlan) -> str:
     if len(unsure) == len(plan.options):
         return f"even odds: the prediction is too uncertain for {sure}"
     return f"{sure} (even odds: {', '.join(unsure)})"
+
+
+def in_flight_text(performance: ServingPerformance) -> str:
+    """Return the requests that each replica works on at the peak, and how many it has memory for."""
+    held = performance.in_flight
+    few = "under one request" if held < _ROUNDS_TO_NONE else counted(max(round(held), 1), "request")
+    return f"{few} in flight on each at the peak, {performance.most_in_flight:,} fit"
 
 
 def replicas_text(option: ServingOption) -> str:

@@ -32,6 +32,15 @@ def at_confidence(bands: Array, confidence: float, *, high: bool) -> Array:
     return bands[:, side] * abs(score)
 
 
+def slowdown(bands: Array, confidence: float, *, rate: bool) -> Array:
+    """Return what a time, or else a rate, is multiplied by at a confidence; a rate by that of even odds at least.
+
+    Goals that only the favourable side of the band meets still get replicas enough for the load as predicted: with
+    fewer, queues grow without end, and the times that are shown are none that a goal was sized for.
+    """
+    return np.exp(at_confidence(bands, max(confidence, EVEN_ODDS) if rate else confidence, high=not rate))
+
+
 def score(bands: Array, room: Array, *, high: bool) -> Array:
     """Return the standard normal score with which ln(measured / predicted) is at most `room`, or else at least.
 

@@ -18,7 +18,7 @@ from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving.calibration import THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, Calibration
 from clusterwright.sizing.serving.closed_loop import handing_s, serve
-from clusterwright.sizing.serving.confidence import at_confidence, probability, score
+from clusterwright.sizing.serving.confidence import probability, score, slowdown
 from clusterwright.sizing.serving.goal_tests import bands_of_layouts
 from clusterwright.sizing.serving.layouts import layouts
 from clusterwright.sizing.serving.replica_times import (
@@ -75,7 +75,7 @@ class _Workers:
 
     def slower(self, metric: str, confidence: float) -> Array:
         """Return what times, or rates, are multiplied by at a confidence, by layout."""
-        return np.exp(at_confidence(self.bands[metric], confidence, high=metric != THROUGHPUT))
+        return slowdown(self.bands[metric], confidence, rate=metric == THROUGHPUT)
 
     def banded(self, value: float, metric: str, layout: int) -> Predicted:
         """Return a figure of a layout with its band."""

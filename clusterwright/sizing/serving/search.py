@@ -15,7 +15,7 @@ import numpy.typing as npt
 from clusterwright.catalog.records import NodeType
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.serving.calibration import THROUGHPUT, TPOT_MEDIAN, TTFT_MEDIAN, Calibration
-from clusterwright.sizing.serving.confidence import at_confidence, probability, score
+from clusterwright.sizing.serving.confidence import probability, score, slowdown
 from clusterwright.sizing.serving.goal_tests import bands_of_layouts, goal_scores, shortfall
 from clusterwright.sizing.serving.layouts import layouts
 from clusterwright.sizing.serving.pools import apart_sizes
@@ -207,7 +207,7 @@ def _sized(service: Service, fitting: _Fitting, loads: _Loads, confidence: float
     columns, bands, goals = fitting.columns, fitting.bands, service.goals
     count = len(fitting.index)
     slow_first, slow_token, slow_rate = (
-        np.exp(at_confidence(bands[metric], confidence, high=metric != THROUGHPUT))[:, None]
+        slowdown(bands[metric], confidence, rate=metric == THROUGHPUT)[:, None]
         for metric in (TTFT_MEDIAN, TPOT_MEDIAN, THROUGHPUT)
     )
     missed = shortfall(goals, loads.first_at * slow_first, loads.token_at * slow_token)

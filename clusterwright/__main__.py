@@ -1,0 +1,5 @@
+"""The command, as `python -m clusterwright`."""
+
+from clusterwright.cli.main import run
+
+run()
