@@ -10,6 +10,7 @@ from clusterwright.errors import ClusterwrightError
 from clusterwright.facility.bill import Bill, BillLine
 from clusterwright.facility.storage.file_system import GIB, FileSystem
 from clusterwright.sizing.records.point import SizedPoint
+from clusterwright.units import counted
 
 #: System disks of exported configurations: of a GPU node, and of a Slurm controller.
 NODE_DISK_GIB = 200
@@ -151,7 +152,7 @@ def cloud_bill(*, cloud: str, region: str, scheduler: str, point: SizedPoint, fi
     )
     request = "; above the size given without a support request" if file_system.on_request else ""
     nodes = bill_line(
-        f"{cloud}/{instance}", point.nodes, region=region, note=f"{point.gpus:,} GPUs", scales_with="nodes"
+        f"{cloud}/{instance}", point.nodes, region=region, note=counted(point.gpus, "GPU"), scales_with="nodes"
     )
     files = bill_line(file_system.tier.sku, file_system.capacity_gib, region=region, note=f"{size}, {asked}{request}")
     around = standing_lines(

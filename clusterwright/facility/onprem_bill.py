@@ -13,7 +13,7 @@ from clusterwright.facility.inventory import Inventory
 from clusterwright.facility.site import Feed
 from clusterwright.facility.spares import Spares, kind_of_part, spares_by_length
 from clusterwright.facility.storage.words import storage_lines
-from clusterwright.units import percent
+from clusterwright.units import counted, percent
 
 
 def bill_of(
@@ -59,7 +59,7 @@ def bill_of(
     others = sum(rack.pdus for rack in racks if rack.kind != "compute")
     # Racks that are delivered whole bring their frame and their power shelves.
     empty = sum(not rack.shelves for rack in racks)
-    lines = [line(inventory.system, inventory.nodes, f"{inventory.gpus:,} GPUs", category="compute", nodes=True)]
+    lines = [line(inventory.system, inventory.nodes, counted(inventory.gpus, "GPU"), category="compute", nodes=True)]
     lines += [line(sku, count, note) for sku, count, note in _switches(inventory)]
     for sku, count in parts.items():
         of_part = lengths.get(sku, {})

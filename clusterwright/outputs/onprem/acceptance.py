@@ -322,14 +322,16 @@ def _storage(option: Option, design: OnPremDesign) -> list[Step]:
 
 def _workload(plan: Plan, option: Option, design: OnPremDesign, catalogue: Catalogue) -> list[Step]:
     kind, hosts = outputs_of(plan), design.inventory.hosts_per_node
-    nodes, gpus = counted(len(design.inventory.hosts()), "node"), f"{design.inventory.gpus:,} GPUs"
+    nodes, gpus = counted(len(design.inventory.hosts()), "node"), counted(design.inventory.gpus, "GPU")
     if option.deployment.scheduler == "kubernetes":
         software, count = plan.software_of(option.target), len(design.inventory.hosts())
         all_ = design.inventory.gpus
         # Nodes with slices or parts offer these, under names of their own.
         whole = all_ if software is None else software.whole_gpus(count, gpus=all_ // count)
         asked = [
-            Step(do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {whole:,} GPUs allocatable"),
+            Step(
+                do="`kubectl get nodes -l node-kind=gpu`", expect=f"{nodes} Ready, {counted(whole, 'GPU')} allocatable"
+            ),
             Step(do="`kubectl apply -f kubernetes/jobs/all_reduce.yaml`", expect="admitted by the queue, completed"),
         ]
     else:

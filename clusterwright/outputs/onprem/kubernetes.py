@@ -32,6 +32,7 @@ from clusterwright.outputs.onprem.provisioning.machines import CONTROL, machines
 from clusterwright.outputs.onprem.provisioning.pod_addresses import around, pod_ports
 from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
+from clusterwright.units import counted
 
 
 def kubernetes_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, File]:
@@ -216,7 +217,7 @@ def _readme(cluster: KubernetesCluster, job: ClusterJob | None) -> str:
     ]
     to_set = ["the quota in `queues.yaml`, if not all of the cluster is for one queue."]
     checks = [
-        {"do": "`kubectl get nodes -l node-kind=gpu`", "expect": f"{len(cluster.nodes):,} nodes, all Ready"},
+        {"do": "`kubectl get nodes -l node-kind=gpu`", "expect": f"{counted(len(cluster.nodes), 'node')}, all Ready"},
         *_whole_gpus(cluster),
         *(
             {"do": f"allocatable `{name}` of the nodes with slices", "expect": f"{count:,} in all"}

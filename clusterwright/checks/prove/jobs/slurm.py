@@ -17,6 +17,7 @@ from clusterwright.checks.prove.jobs.lines import logical_lines
 from clusterwright.checks.prove.records import Documents, Result, found, judged, skipped
 from clusterwright.errors import ClusterwrightError, Finding, InputError
 from clusterwright.facility.fabric.hop_groups import hop_groups
+from clusterwright.units import counted
 
 PART = "Slurm"
 PROGRAMS = ("slurmctld", "sbatch", "scontrol")
@@ -227,9 +228,9 @@ def prove_slurm(documents: Documents, *, path: str = _PATH, plugins: str = "") -
     nodes, gpus = _size(documents)
     software, divided = _divided(documents)
     facts = [
-        f"takes a job on {nodes:,} nodes with {gpus} GPUs each, refuses {nodes + 1:,} nodes and {gpus + 1} GPUs",
+        f"takes {_job(nodes, gpus)}, refuses {nodes + 1:,} nodes and {gpus + 1} GPUs",
         *(
-            f"takes {count} slices {profile} of a node ({divided:,} nodes), refuses {count + 1}"
+            f"takes {count} slices {profile} of a node ({counted(divided, 'node')}), refuses {count + 1}"
             for profile, count in (software.instances.items() if software is not None and divided else ())
         ),
         f"groups of one switch in the topology: {len(_leaf_groups(documents))}; the log warns of nothing",
@@ -269,6 +270,10 @@ def _size(documents: Documents) -> tuple[int, int]:
     return hosts - divided - (shared if shared < hosts else 0), inventory.gpus // hosts
 
 
+def _job(nodes: int, gpus: int) -> str:
+    return f"a job on {counted(nodes, 'node')} with {counted(gpus, 'GPU')} each"
+
+
 def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
     nodes, gpus = _size(documents)
     yield from _slices(documents, controller)
@@ -276,7 +281,7 @@ def _asked(documents: Documents, controller: Controller) -> Iterator[Finding]:
     whole = controller.submit(f"--nodes={nodes}", f"--gres=gpu:{gpus}", "--exclusive")
     if whole.returncode != 0:
         said = whole.stderr.strip().splitlines()[-1:]
-        yield found("SLM002", f"a job on {nodes:,} nodes with {gpus} GPUs each is refused: {''.join(said)}", _HELP)
+        yield found("SLM002", f"{_job(nodes, gpus)} is refused: {''.join(said)}", _HELP)
     for request, words in (
         ((f"--nodes={nodes + 1}",), f"{nodes + 1:,} nodes"),
         (("--nodes=1", f"--gres=gpu:{gpus + 1}"), f"{gpus + 1} GPUs of a node"),
@@ -342,9 +347,9 @@ def _topology(documents: Documents, controller: Controller) -> Iterator[Finding]
     if "BlockName=" in shown:
         lists = re.findall(r"BlockName=nvl\S* .*?Nodes=(\S+)", shown)
         planned = [documents.design.inventory.hosts_per_node] * documents.design.inventory.nodes
-    counted = sorted(len(controller.run("scontrol", "show", "hostnames", hosts).stdout.split()) for hosts in lists)
-    if counted != planned:
-        yield found("SLM005", f"the topology has leaf switches of {counted} nodes, the plan of {planned}", _HELP)
+    found_sizes = sorted(len(controller.run("scontrol", "show", "hostnames", hosts).stdout.split()) for hosts in lists)
+    if found_sizes != planned:
+        yield found("SLM005", f"the topology has leaf switches of {found_sizes} nodes, the plan of {planned}", _HELP)
 
 
 def _leaf_groups(documents: Documents) -> list[int]:

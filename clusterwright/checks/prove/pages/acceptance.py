@@ -178,11 +178,14 @@ def _storage(hall: Hall) -> Iterator[Step]:
 
 def _scheduler(hall: Hall) -> Iterator[Step]:
     option, hosts = hall.papers.documents.option, len(hall.inventory.hosts())
-    gpus = f"{hall.inventory.gpus:,} GPUs"
+    gpus = counted(hall.inventory.gpus, "GPU")
     if option.deployment.scheduler == "kubernetes":
         software, every = hall.papers.documents.plan.software_of(option.target), hall.inventory.gpus
         whole = every if software is None else software.whole_gpus(hosts, gpus=every // hosts)
-        yield "`kubectl get nodes -l node-kind=gpu`", f"{counted(hosts, 'node')} Ready, {whole:,} GPUs allocatable"
+        yield (
+            "`kubectl get nodes -l node-kind=gpu`",
+            f"{counted(hosts, 'node')} Ready, {counted(whole, 'GPU')} allocatable",
+        )
         return
     nodes = option.training_nodes if isinstance(option, TrainingOption) else option.cluster.work_nodes
     working = nodes * hall.inventory.hosts_per_node

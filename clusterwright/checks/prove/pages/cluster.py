@@ -8,7 +8,7 @@ from clusterwright.checks.prove.pages.hall import Hall
 from clusterwright.checks.prove.pages.said import Sentence, Table
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.plan.tenants import gpus_of
-from clusterwright.units import percent
+from clusterwright.units import counted, percent
 
 FILE = "kubernetes/README.md"
 TENANTS = "tenants.md"
@@ -45,7 +45,9 @@ def _own_ports(hall: Hall) -> str | None:
 
 def _rows(hall: Hall) -> Sequence[Sequence[str | None]]:
     hosts = len(_hosts(hall))
-    rows: list[Sequence[str | None]] = [("`kubectl get nodes -l node-kind=gpu`", f"{hosts:,} nodes, all Ready")]
+    rows: list[Sequence[str | None]] = [
+        ("`kubectl get nodes -l node-kind=gpu`", f"{counted(hosts, 'node')}, all Ready")
+    ]
     software = hall.papers.documents.plan.software_of(hall.papers.documents.option.target)
     resource = _RESOURCE.search(hall.papers.text(FILE))
     # Where GPUs are divided, as many fewer are whole; shared ones have a name of their own.

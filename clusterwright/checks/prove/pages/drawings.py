@@ -22,7 +22,7 @@ _DOT_NODE, _DOT_EDGE = re.compile(r'^\s*"([^"]+)" \['), re.compile(r'^\s*"([^"]+
 _FLOOR_TITLE = re.compile(r"Floor plan of (\d[\d,]*) racks? in (\d[\d,]*) rows? ")
 _FLOOR = re.compile(r">(\d[\d,]*) racks? in (\d[\d,]*) rows?, ([\d,]+) kW nameplate")
 _TIERS = re.compile(r"with (\d+) ports: ([^.<]*)\. ([\d,]+) ports free\.")
-_SUMMARY = re.compile(r"(?<=>)([\d,]+) (\S[^<]*?), ([\d,]+) GPUs\.")
+_SUMMARY = re.compile(r"(?<=>)([\d,]+) (\S[^<]*?), ([\d,]+) GPUs?\.")
 _LOAD = re.compile(r">([\d.]+) of ([\d.]+) kW \((\d+) %\)<")
 _UNITS = re.compile(r">(\d+) of (\d+) U, ([\d,]+) kg")
 

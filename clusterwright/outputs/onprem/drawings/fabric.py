@@ -1,5 +1,8 @@
 """The networks as a picture: units, leaves, spines and core of the compute fabric with their cables, and the others."""
 
+from collections.abc import Callable
+
+from clusterwright.facility.cabling.links import compute_names
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.inventory import Inventory
 from clusterwright.outputs.drawing import marks as drawing
@@ -30,7 +33,7 @@ def fabric_svg(inventory: Inventory, *, title: str, links: Links | None = None, 
         links: rates and media of links, for what is written beside them; left out without them.
         block: title block; none is drawn without one.
     """
-    fabric = inventory.fabric
+    fabric, names = inventory.fabric, compute_names(inventory.fabric)
     blocks = _shown(fabric)
     width = max(_LEAST_WIDTH, _MARGIN * 2 + len(blocks) * (_UNIT_WIDTH + _UNIT_GAP) - _UNIT_GAP)
     marks = [
@@ -41,13 +44,13 @@ def fabric_svg(inventory: Inventory, *, title: str, links: Links | None = None, 
     core_y, spine_y = y, y + (90.0 if fabric.core else 0.0)
     leaf_y = spine_y + (150.0 if fabric.spine else 0.0)
     if fabric.core:
-        marks += _switches(fabric.core, "core", core_y, width)
+        marks += _switches(fabric.core, names.core, "core", core_y, width)
         words = f"{fabric.spine_core_cables:,} cables spine–core"
         marks.append(drawing.line(width / 2, core_y + 42, width / 2, spine_y - 4, width=3, title=words))
         words += f", {fabric.uplinks_per_spine} per spine{_rate(links)}"
         marks.append(drawing.text(width / 2 + 10, core_y + 66, words, size=12))
     if fabric.spine:
-        marks += _switches(fabric.spine, "spine", spine_y, width)
+        marks += _switches(fabric.spine, names.spine, "spine", spine_y, width)
     total = len(blocks) * (_UNIT_WIDTH + _UNIT_GAP) - _UNIT_GAP
     left = (width - total) / 2
     for column, unit in enumerate(blocks):
@@ -103,22 +106,23 @@ def _summary(inventory: Inventory) -> str:
     planes = f"One of {inventory.planes} equal planes. " if inventory.planes > 1 else ""
     levels = {1: "one switch", 2: "two levels", 3: "three levels"}[fabric.levels]
     return (
-        f"{inventory.nodes:,} {inventory.system_name}, {inventory.gpus:,} GPUs. {planes}{levels.capitalize()} of "
-        f"{inventory.compute_switch} with {fabric.radix} ports: {tiers_text(fabric)}. "
+        f"{inventory.nodes:,} {inventory.system_name}, {counted(inventory.gpus, 'GPU')}. {planes}"
+        f"{levels.capitalize()} of {inventory.compute_switch} with {fabric.radix} ports: {tiers_text(fabric)}. "
         f"{fabric.ports_free:,} ports free."
     )
 
 
-def _switches(count: int, level: str, y: float, width: float) -> list[str]:
+def _switches(count: int, named: Callable[[int], str], level: str, y: float, width: float) -> list[str]:
     drawn = min(count, _MOST_SWITCHES)
     total = drawn * (_SWITCH + 6) - 6
     left = (width - total) / 2
     marks = [drawing.text(left, y + 12, f"{count} {level} switch{'es' if count > 1 else ''}", size=13, weight="bold")]
     for index in range(drawn):
         hidden = count > drawn and index == drawn - 2
-        words = "…" if hidden else str(count if count > drawn and index == drawn - 1 else index + 1)
+        name = named(count - 1 if count > drawn and index == drawn - 1 else index)
+        words = "…" if hidden else name.removeprefix(f"{level}-")
         x = left + index * (_SWITCH + 6)
-        fill, tip = drawing.FILLS[level], f"{level} {words}"
+        fill, tip = drawing.FILLS[level], "" if hidden else name
         marks.append(drawing.box(x, y + 18, _SWITCH, _SWITCH_HEIGHT, fill=fill, title=tip, round_by=3))
         marks.append(drawing.text(x + _SWITCH / 2, y + 33, words, size=11, anchor="middle"))
     return marks
@@ -152,16 +156,20 @@ def _unit(inventory: Inventory, unit: int, x: float, y: float, rate: str) -> lis
     hosts = inventory.hosts()
     leaves = 1 if single else fabric.leaf_per_unit
     marks = [drawing.box(x, y, _UNIT_WIDTH, 178, fill="#f5f7fa", stroke=drawing.FAINT, round_by=6)]
-    heading = "One switch" if single else f"SU{unit + 1}: {leaves} leaf switches"
+    named = compute_names(fabric).leaf
+    first = unit * fabric.leaf_per_unit
+    heading = f"One switch: {named(0)}"
+    if not single:
+        heading = f"SU{unit + 1}: {named(first)}" + (f" to {named(first + leaves - 1)}" if leaves > 1 else "")
     marks.append(drawing.text(x + 12, y + 20, heading, size=13, weight="bold"))
     drawn = min(leaves, 8)
     slot = (_UNIT_WIDTH - 24) / drawn
     for leaf in range(drawn):
         left = x + 12 + leaf * slot
-        name = "1" if single else str(leaf % fabric.rails + 1)
-        tip = f"leaf of rail {name}" if not single else "switch"
+        name = named(first + leaf)
+        tip = name if single else f"{name}, rail {leaf % fabric.rails + 1}"
         marks.append(drawing.box(left, y + 28, slot - 4, 22, fill=drawing.FILLS["leaf"], title=tip, round_by=3))
-        marks.append(drawing.text(left + (slot - 4) / 2, y + 43, f"r{name}", size=10, anchor="middle"))
+        marks.append(drawing.text(left + (slot - 4) / 2, y + 43, name.removeprefix("leaf-"), size=10, anchor="middle"))
         marks.append(drawing.line(left + (slot - 4) / 2, y + 50, x + _UNIT_WIDTH / 2, y + 100, width=1.2))
     middle = x + _UNIT_WIDTH / 2
     cables = f"{len(nodes) * fabric.ports_per_node:,} node cables{rate}"
