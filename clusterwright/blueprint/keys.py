@@ -99,7 +99,9 @@ def what_is_meant(path: KeyPath, written: Any) -> str:  # noqa: ANN401 - YAML ho
         return f"it is called {_either([str(place[-1]) for place in here] or [dotted(place) for place in others])} here"
     places, of_kinds = _places_of(name, kind)
     if path in of_kinds:
-        return f"it is of kind: {_either(of_kinds[path])}"
+        of_kind = f"it is of kind: {_either(of_kinds[path])}"
+        deeper = [dotted(place[:-1]) for place in places if place[:-2] == path[:-1] and _takes(place, written, path)]
+        return f"{of_kind}; here it belongs in {_either(deeper)}" if deeper else of_kind
     close = get_close_matches(name, known, n=1)
     places = [place for place in places if _takes(place, written, path)] or places
     elsewhere = ""

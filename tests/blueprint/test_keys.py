@@ -63,6 +63,7 @@ def test_another_name_is_listed_once() -> None:
         (("workload", "train_tokens"), "finetune", "1e9", "it is called workload.data.tokens here"),
         (("workload", "rank"), "train", 16, "it is of kind: finetune"),
         (("workload", "tokens"), "serve", "1e12", "it is of kind: train"),
+        (("workload", "tokens"), "finetune", "1e12", "it is of kind: train; here it belongs in workload.data"),
         (("workload", "sequence_length"), "serve", 4096, "it is of kind: train or finetune"),
         (("workload", "precison"), "serve", "fp8", "did you mean 'precision'?"),
         (

@@ -483,6 +483,14 @@ def test_process_with_completion() -> None:
     assert "_clusterwright_completion" in ended.stdout
 
 
+def test_the_module_is_the_command() -> None:
+    """`python -m clusterwright` is the same program."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "clusterwright", "--version"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == f"clusterwright {__version__}\n"
+
+
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("plan", "--help"), ("build", "--help")])
 def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     """Help answers at once because the engine is imported by the commands that need it."""

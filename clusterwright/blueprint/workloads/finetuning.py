@@ -181,7 +181,9 @@ class Finetune(Section):
         "torchtune",
         description="torchtune, litgpt, nemo (megatron-bridge), trl, accelerate, axolotl, unsloth; others: wider band",
     )
-    data: FinetuneData = Field(description="what the model is trained on")
+    data: FinetuneData = Field(
+        description="what the model is trained on, for example {samples: 15000, mean_tokens: 400}"
+    )
     rollouts: Rollouts | None = Field(None, description="answers that the model generates, with objective: grpo")
     parallelism: FinetuneParallelism = Field(
         default_factory=FinetuneParallelism, description="layout choices to hold fixed; the rest is searched"
