@@ -118,7 +118,7 @@ class ServingEngine:
         """Return the fewest nodes of a target's hardware that meet the goals at the peak; the nearest if none do.
 
         Where no confidence is set, goals are tested with the usual one unless that is costly, then at even odds. Where
-        only the favourable end of the band meets them, the size for that end is given, as uncertain.
+        only the favourable end of the band meets them, the size for times at that end is given, as uncertain.
         """
         sure, even = (self._sizes(target.node, one) for one in (self.service.goals.confidence, EVEN_ODDS))
         if not sure:
