@@ -337,7 +337,10 @@ def test_the_checks_of_the_pages_show_what_the_pages_say(site: Site) -> None:
 
 
 def test_a_copy_of_the_accounting_is_put_back(site: Site) -> None:
-    """What was lost in the database is there again, from the copy on the shared file system that only root reads."""
+    """What was lost in the database is there again, from the oldest of the copies that only root reads.
+
+    What the database held before is a copy of its own, and no other copy is lost for it.
+    """
     backup, login = site.machines["mgmt-002"], site.machines["mgmt-003"]
     block = _block(site, "jobs.md", "As root on mgmt-002: a copy")
     make, restore = re.findall(r"(?m)^bash /opt/gpu-cluster/accounting_\w+\.sh .*$", block)
@@ -352,7 +355,18 @@ def test_a_copy_of_the_accounting_is_put_back(site: Site) -> None:
     backup.text("pkill", "slurmdbd")
     assert until(lambda: backup.run("pgrep", "slurmdbd").returncode == 1)
     backup.text("mariadb", "slurm_accounting", "--execute=DELETE FROM `first-job_job_table`")
-    backup.text("sh", "-c", restore.replace(restore.split()[-1], f"{folder}/{copy}"))
+    oldest = "slurm_accounting-20200101T000000Z.sql.gz"
+    backup.text("mv", f"{folder}/{copy}", f"{folder}/{oldest}")
+    # As many as stay, some of them of the seconds in which the next one is made.
+    seconds = [int(time.time()) + offset for offset in range(-25, 5)]
+    names = {time.strftime("slurm_accounting-%Y%m%dT%H%M%SZ.sql.gz", time.gmtime(second)) for second in seconds}
+    backup.text("touch", *(f"{folder}/{name}" for name in names))
+    backup.text("sh", "-c", restore.replace(restore.split()[-1], f"{folder}/{oldest}"))
+    kept = {*backup.text("ls", folder).split()}
+    assert names | {oldest} < kept
+    filled = backup.text("find", folder, "-name", "*.gz", "-size", "+0", "-printf", "%f\\n").split()
+    assert {*filled} == kept - names
+    assert len(filled) == 2
     backup.text("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "slurmdbd")
     assert until(lambda: "COMPLETED" in login.run(past, user="ada").stdout)
 
