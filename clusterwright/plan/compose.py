@@ -17,7 +17,6 @@ from clusterwright.blueprint.sizes import Sizes
 from clusterwright.clouds import has_service_range
 from clusterwright.errors import Finding
 from clusterwright.plan.alternatives.recount import not_counted
-from clusterwright.plan.basis import Basis
 from clusterwright.plan.candidates.consider import SizedAlternative, days, key_of
 from clusterwright.plan.candidates.hardware import rented_shares
 from clusterwright.plan.currency import currency_of
@@ -201,7 +200,6 @@ def option(
     *,
     engine: Engine,
     considered: tuple[Hardware, ...],
-    basis: Basis | None,
     missing: Sequence[SizedPoint] = (),
 ) -> Option:
     """Return the record of a target's chosen point.
@@ -214,7 +212,6 @@ def option(
         costs: of the sizes that were billed, by key.
         engine: of the workload.
         considered: the hardware that there was to choose from.
-        basis: what the dollars rest on.
         missing: sizes of that hardware that miss the goals.
     """
     target, point = sized.resolved, sized.point
@@ -236,7 +233,7 @@ def option(
             ),
             near_misses=near_misses(missing, nodes=point.nodes, goal_days=days(blueprint.goals.finish_within)),
         ),
-        money=planned_money(cost, sized.candidate, basis=basis, booked=sized.booked),
+        money=planned_money(cost, sized.candidate, booked=sized.booked),
         deployment=_deployment(blueprint, target.target),
         design=Design(
             constraints=_constraints(blueprint, target.target, engine),

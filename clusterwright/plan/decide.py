@@ -25,7 +25,6 @@ from clusterwright.plan.alternatives.answer_basis import bases
 from clusterwright.plan.alternatives.contracted import charged
 from clusterwright.plan.alternatives.offers import Asked, PlannedSize, not_met, offers, planned_sizes
 from clusterwright.plan.alternatives.ranking import ranked
-from clusterwright.plan.basis import Basis
 from clusterwright.plan.candidates.capacities import OtherCapacity, other_capacities, pinned, too_short
 from clusterwright.plan.candidates.cloud_addresses import address_findings
 from clusterwright.plan.candidates.cloud_limits import capacity_warnings, time_findings
@@ -122,10 +121,9 @@ def decide(
     every = [entry.candidate for entry in (*named, *others_named.values())]
     ledger = Ledger(every, economics, book).reconciled()
     final = {entry.key: entry for entry in ledger.costs()}
-    basis = bases(ledger, max_age_s=blueprint.economics.max_price_age)
     workload = engine.workload(blueprint)
     unit = workload.unit
-    record = partial(_option, engine=engine, costs=costs, final=final, basis=basis, refused=refused)
+    record = partial(_option, engine=engine, costs=costs, final=final, refused=refused)
     options = tuple(
         record(blueprint, entry, best, several) for entry, best, several in zip(named, chosen, targets, strict=True)
     )
@@ -195,7 +193,9 @@ def decide(
     ]
     held = {other.key: other.held for other in worth_a_word if other.key not in other_options}
     ways = offers(sizes, others_sized, held, asked)
-    return _ranked(plan, ranked(ways, options, asked, max_age_s=blueprint.economics.max_price_age))
+    max_age_s = blueprint.economics.max_price_age
+    every_way = ranked(ways, options, asked, max_age_s=max_age_s)
+    return _ranked(_with_bases(plan, every_way, ledger, max_age_s), every_way)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -210,6 +210,24 @@ def _priced(sized: SizedAlternative, key: str | None = None, *, extras: CloudExt
     """Return a size with what its provider charges beside the bill, under another name if one is given."""
     candidate = sized.candidate if key is None else replace(sized.candidate, key=key)
     return replace(sized, candidate=charged(candidate, extras, day)[0])
+
+
+def _with_bases(plan: Plan, ways: Sequence[Alternative], ledger: Ledger, max_age_s: float) -> Plan:
+    """Return a plan with what the dollars of its options rest on: what those of the same ways do.
+
+    A way of unknown cost is not counted among the others; its basis comes from the options' own cash flow.
+    """
+    found = {way.key: way.money.basis for way in ways if way.money.basis is not None}
+    every = (*plan.options, *plan.other_options)
+    alone = {} if all(option.key in found for option in every) else bases(ledger, max_age_s=max_age_s)
+    options, others = (
+        tuple(
+            replace(option, money=replace(option.money, basis=found.get(option.key) or alone[option.candidate.key]))
+            for option in several
+        )
+        for several in (plan.options, plan.other_options)
+    )
+    return replace(plan, options=options, other_options=others)
 
 
 def _ranked(plan: Plan, ways: tuple[Alternative, ...]) -> Plan:
@@ -236,7 +254,6 @@ def _option(
     engine: Engine,
     costs: dict[str, CandidateCost],
     final: dict[str, CandidateCost],
-    basis: dict[str, Basis],
     refused: Sequence[Unusable],
 ) -> Option:
     """Return the record of a size, with the hardware that there was to choose from."""
@@ -248,7 +265,6 @@ def _option(
         costs,
         engine=engine,
         considered=hardware(blueprint, best.sized, several, costs, refused),
-        basis=basis[priced.key],
         missing=best.considered.missing,
     )
 

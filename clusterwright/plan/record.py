@@ -390,13 +390,14 @@ def money_of(cost: CandidateCost, *, basis: Basis | None) -> Money:
     return Money(**_costs(cost), basis=basis)
 
 
-def planned_money(
-    cost: CandidateCost, candidate: Candidate, *, basis: Basis | None, booked: Booked | None
-) -> PlannedMoney:
-    """Return what an option costs, with the bill behind it and what its provider charges beside it."""
+def planned_money(cost: CandidateCost, candidate: Candidate, *, booked: Booked | None) -> PlannedMoney:
+    """Return what an option costs, with the bill behind it and what its provider charges beside it.
+
+    What the dollars rest on is found once every way is counted.
+    """
     return PlannedMoney(
         **_costs(cost),
-        basis=basis,
+        basis=None,
         runs_in_horizon=cost.runs_in_horizon,
         busy_fraction=cost.busy_fraction,
         capex_priced_share=cost.capex_priced_share,
