@@ -264,9 +264,7 @@ def test_the_answer_at_half_the_work_is_that_of_half_the_utilisation(monkeypatch
             return []
 
     monkeypatch.setattr(answer_basis, "Ledger", Half)
-    ledger = stand_in(
-        economics=bare(utilisation=0.5, runs=8.0), candidates=(), book=None, mixes=(), cash_flow_rows=list
-    )
+    ledger = stand_in(economics=bare(utilisation=0.5, runs=8.0), candidates=(), book=None, mixes=(), basis_amounts=list)
     assert not answer_basis.bases(ledger, max_age_s=86400.0)
     assert (asked[0].utilisation, asked[0].runs) == (0.25, 4.0)
 

@@ -424,6 +424,19 @@ def test_cash_flow_row() -> None:
     assert [row["usd"] for row in _run("tco/sql/cash_flow_row.sql", {"cash_flow": flow}, key="b")] == [6.0]
 
 
+def test_basis_amount() -> None:
+    """What is paid and what is received add up without their sign, by origin, in the base scenario alone."""
+    flow = [
+        _amount("a", 1, "energy", 5.0),
+        _amount("a", 2, "resale", -4.0),
+        _amount("a", 1, "energy", 9.0, scenario="low"),
+        _amount("a", 1, "energy", 2.0, source="another"),
+        _amount("b", 1, "energy", 6.0),
+    ]
+    found = [(row["key"], row["usd"]) for row in _run("tco/sql/basis_amount.sql", {"cash_flow": flow})]
+    assert sorted(found) == [("a", 2.0), ("a", 9.0), ("b", 6.0)]
+
+
 SOUND = {
     "cash_flow": [
         _amount("a", 0, "compute", 100.0, capex_or_opex="capex", scenario=scenario)

@@ -129,8 +129,16 @@ def powered(limits: RackLimits, *, feed: Feed, outlets: int | None, rules: Desig
         rules: power factor.
     """
     most_a = feed.breaker_a * CONTINUOUS_SHARE * (1 + 1e-9)
+    # Racks of a hall repeat each other: each kind of content is looked at once.
+    known: dict[tuple[tuple[float | None, int], ...], bool] = {}
 
     def fits(devices: Sequence[Device]) -> bool:
+        content = tuple((device.power_w, device.supplies) for device in devices)
+        if content not in known:
+            known[content] = carries(devices)
+        return known[content]
+
+    def carries(devices: Sequence[Device]) -> bool:
         if outlets is not None and supply_cords(devices, pdus=limits.pdus) > outlets:
             return False
         return pdu_load(devices, pdus=limits.pdus, feed=feed, rules=rules).line_a <= most_a

@@ -13,7 +13,7 @@ from clusterwright.plan.text.words import amount_text, term_text
 from clusterwright.pricing.quoted import QuotedPrice
 from clusterwright.tco.ledger.engine import Ledger
 from clusterwright.tco.renting.metered import SERVICES
-from clusterwright.tco.terms.records import Candidate, CandidateCost, CashFlowRow, PricedLine
+from clusterwright.tco.terms.records import BasisAmount, Candidate, CandidateCost, PricedLine
 from clusterwright.units import SECONDS_PER_DAY, percent
 
 #: What buyers ask for beside the cluster, by the parameters of the cash flow that count it for what is owned.
@@ -45,9 +45,9 @@ def bases(ledger: Ledger, *, max_age_s: float) -> dict[str, Basis]:
         entry.key: entry
         for entry in Ledger(ledger.candidates, half, ledger.book, ledger.mixes, scenarios=("base",)).costs()
     }
-    rows: dict[str, list[CashFlowRow]] = defaultdict(list)
-    for row in ledger.cash_flow_rows():
-        rows[row.key].append(row)
+    amounts: dict[str, list[BasisAmount]] = defaultdict(list)
+    for amount in ledger.basis_amounts():
+        amounts[amount.key].append(amount)
     age = dt.timedelta(days=int(max_age_s / SECONDS_PER_DAY))
     by_key = {candidate.key: candidate for candidate in ledger.candidates}
     found = {}
@@ -55,18 +55,18 @@ def bases(ledger: Ledger, *, max_age_s: float) -> dict[str, Basis]:
         parts = [by_key[part] for part in ledger.work_shares.get(key, (key,))]
         # How much of the work a share that is bought takes at another utilisation is the blueprint's to say.
         cost = replace(at_half, horizon_usd=None, npv_usd=None, run_usd=None) if at_half.target == "hybrid" else at_half
-        found[key] = _basis(parts, rows[key], cost, ledger, age)
+        found[key] = _basis(parts, amounts[key], cost, ledger, age)
     return found
 
 
 def _basis(
     parts: Sequence[Candidate],
-    rows: Sequence[CashFlowRow],
+    amounts: Sequence[BasisAmount],
     half: CandidateCost,
     ledger: Ledger,
     max_age: dt.timedelta,
 ) -> Basis:
-    quoted, listed, estimated = _shares(rows, ledger.economics.quotes)
+    quoted, listed, estimated = _shares(amounts, ledger.economics.quotes)
     documented = None if quoted is None or listed is None else quoted + listed
     lines = {part.key: ledger.lines[part.key] for part in parts}
     oldest, sku = _oldest([line for found in lines.values() for line in found])
@@ -87,31 +87,31 @@ def _basis(
         half_npv_usd=half.npv_usd,
         half_run_usd=half.run_cash_usd,
         half_run_share_usd=half.run_share_usd,
-        old_share=None if quoted is None else _old_share(rows, lines, ledger.as_of - dt.timedelta(days=OLD_DAYS)),
+        old_share=None if quoted is None else _old_share(amounts, lines, ledger.as_of - dt.timedelta(days=OLD_DAYS)),
     )
 
 
 def _shares(
-    rows: Sequence[CashFlowRow], quotes: Sequence[QuotedPrice]
+    amounts: Sequence[BasisAmount], quotes: Sequence[QuotedPrice]
 ) -> tuple[float | None, float | None, float | None]:
     """Return the shares of the absolute USD that are quoted or given, listed, and estimated."""
-    total = sum(abs(row.usd) for row in rows)
+    total = sum(entry.usd for entry in amounts)
     if not total:
         return None, None, None
     of_vendors = {quote.source for quote in quotes}
-    quoted = sum(abs(row.usd) for row in rows if row.basis == "given" or row.source in of_vendors)
-    listed = sum(abs(row.usd) for row in rows if row.basis == "documented" and row.source not in of_vendors)
+    quoted = sum(entry.usd for entry in amounts if entry.basis == "given" or entry.source in of_vendors)
+    listed = sum(entry.usd for entry in amounts if entry.basis == "documented" and entry.source not in of_vendors)
     return quoted / total, listed / total, (total - quoted - listed) / total
 
 
 def _old_share(
-    rows: Sequence[CashFlowRow], lines: Mapping[str, Sequence[PricedLine]], seen_before: dt.date
+    amounts: Sequence[BasisAmount], lines: Mapping[str, Sequence[PricedLine]], seen_before: dt.date
 ) -> float | None:
     """Return the share of the absolute USD whose documents were last seen before a day.
 
     Args:
-        rows: of the cash flow.
-        lines: priced bill by key of each part; a row names the part, the day and the source of its price, and after
+        amounts: of a way, by the origin of their prices.
+        lines: priced bill by key of each part; an amount names the part, the day and the source of its price, and after
             the source the contract that lowers it.
         seen_before: the day.
     """
@@ -121,14 +121,15 @@ def _old_share(
         for line in priced
         if line.last_seen is not None and line.last_seen < seen_before
     }
-    total = sum(abs(row.usd) for row in rows)
-    dated = [row for row in rows if row.basis == "documented" and _is_of(row, old)]
-    return sum(abs(row.usd) for row in dated) / total if total else None
+    total = sum(entry.usd for entry in amounts)
+    dated = [entry for entry in amounts if entry.basis == "documented" and _is_of(entry, old)]
+    return sum(entry.usd for entry in dated) / total if total else None
 
 
-def _is_of(row: CashFlowRow, old: Collection[tuple[str, str, str]]) -> bool:
+def _is_of(amount: BasisAmount, old: Collection[tuple[str, str, str]]) -> bool:
     return any(
-        (row.part_key, row.price_date) == (key, day) and (row.source == source or row.source.startswith(f"{source}; "))
+        (amount.part_key, amount.price_date) == (key, day)
+        and (amount.source == source or amount.source.startswith(f"{source}; "))
         for key, day, source in old
     )
 

@@ -2,9 +2,10 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from operator import attrgetter
 from typing import Any
 
 from clusterwright.errors import ClusterwrightError, InputError
@@ -23,6 +24,7 @@ from clusterwright.tco.terms.assumptions import assumptions, own_parameters, par
 from clusterwright.tco.terms.owner_costs import owner_costs
 from clusterwright.tco.terms.records import (
     Assumption,
+    BasisAmount,
     Breakeven,
     Candidate,
     CandidateCost,
@@ -100,11 +102,11 @@ def growth_tables(
     schedules = [combined(key, lots) for key, lots in lots_by_key.items()]
     committed = [lot for entry in candidates for lot in _committed(entry, economics, busy_fractions[entry.key])]
     return {
-        "lot_stage": [_columns_of(row) | size for lot, size in sized_lots for row in lot.states],
-        "lot_event": [_columns_of(row) | size for lot, size in sized_lots for row in lot.events],
-        "stage": [_columns_of(row) for states, _ in schedules for row in states],
-        "event": [_columns_of(row) for _, events in schedules for row in events],
-        "commitment_lot": [_columns_of(row) for row in committed],
+        "lot_stage": [row | size for lot, size in sized_lots for row in _rows_of(lot.states)],
+        "lot_event": [row | size for lot, size in sized_lots for row in _rows_of(lot.events)],
+        "stage": _rows_of(row for states, _ in schedules for row in states),
+        "event": _rows_of(row for _, events in schedules for row in events),
+        "commitment_lot": _rows_of(committed),
     }
 
 
@@ -134,8 +136,14 @@ def _committed(candidate: Candidate, economics: Economics, busy_fraction: float)
     )
 
 
-def _columns_of(record: MonthState | CapacityEvent | CommitmentLot) -> Row:
-    return {name: getattr(record, name) for name in record.__slots__}
+def _rows_of(records: Iterable[MonthState | CapacityEvent | CommitmentLot]) -> list[Row]:
+    """Return records of one kind as rows: a growing cluster has thousands."""
+    found = list(records)
+    if not found:
+        return []
+    names = found[0].__slots__
+    values = attrgetter(*names)
+    return [dict(zip(names, values(record), strict=True)) for record in found]
 
 
 #: Longest horizon in months: the life of a building.
@@ -267,6 +275,10 @@ class Ledger:
         """Return the dated rows of the base scenario by candidate and month, or those of one candidate."""
         rows = self._rows("tco/sql/cash_flow_row.sql", {"key": key or ""})
         return tuple(CashFlowRow(month=row.pop("month_end"), **row) for row in rows)
+
+    def basis_amounts(self) -> tuple[BasisAmount, ...]:
+        """Return the dollars of every candidate and mix by the origin of their prices."""
+        return tuple(BasisAmount(**row) for row in self._rows("tco/sql/basis_amount.sql"))
 
     def present_years(self, key: str) -> tuple[PresentYear, ...]:
         """Return the payments of a candidate in each year of the base scenario, with their present value."""

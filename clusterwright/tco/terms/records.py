@@ -356,6 +356,24 @@ class PresentYear:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BasisAmount:
+    """What an option pays and receives over the horizon at the prices of one origin (base values of all assumptions).
+
+    Attributes:
+        key, part_key: as in `CashFlowRow`.
+        basis, source, price_date: origin of the price, as in `PricedLine`.
+        usd: amounts without their sign.
+    """
+
+    key: str
+    part_key: str
+    basis: str
+    source: str
+    price_date: str
+    usd: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CashFlowRow:
     """One dated, tagged amount of the horizon's cash flow (base values of all assumptions).
 

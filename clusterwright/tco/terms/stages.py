@@ -248,6 +248,9 @@ def capacity_schedule(
 
 def combined(key: str, lots: Sequence[PurchaseLot]) -> tuple[list[MonthState], list[CapacityEvent]]:
     """Return the months and events of a candidate, summed over its lots."""
+    if len(lots) == 1 and lots[0].size == 1.0:
+        # Most clusters are bought once, and whole.
+        return list(lots[0].states), list(lots[0].events)
     months: dict[float, list[tuple[float, MonthState]]] = {}
     events: dict[float, list[tuple[float, CapacityEvent]]] = {}
     for lot in lots:
