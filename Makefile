@@ -8,7 +8,7 @@ STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 INSTALL := -m pip install -q --disable-pip-version-check --no-compile
 
 .DELETE_ON_ERROR:
-.PHONY: demo docs reference release test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
+.PHONY: demo docs reference release test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix every-fault $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
@@ -82,6 +82,9 @@ $(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .
 
 stacks-matrix: .venv/installed-dev .venv-stacks/installed ## prove the stacks at every size up to 2,048 nodes; takes its time
 	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_documented.py
+
+every-fault: environments ## plant every fault and mistake of the lists, of which the tests take some of each kind
+	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q -n 4 --dist worksteal tests/checks
 
 check: .venv/installed-dev .venv-stacks/installed .venv-policy/installed ## guards that need no test: style, types, layers, SQL, packaging
 	$(MAKE) --no-print-directory -j2 --output-sync=target check-wheel check-sql $(PROJECTS:%=check-%) check-python check-schemas

@@ -1,9 +1,10 @@
 """Which projects are proven: every stack × instance type × size, and the ways to buy capacity."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+
+from tests.drawn import EVERY_CASE
 
 from .projects import INSTANCES, SCHEDULERS, Case, declares, has_stack
 
@@ -183,4 +184,4 @@ def _sold(case: Case) -> bool:
 
 def chosen() -> list[Case]:
     """Return the compact matrix and the variants, or with `CLUSTERWRIGHT_FULL_MATRIX=1` the full one after them."""
-    return compact() + variants() + (full() if os.environ.get("CLUSTERWRIGHT_FULL_MATRIX") == "1" else [])
+    return compact() + variants() + (full() if EVERY_CASE else [])

@@ -1,10 +1,11 @@
 """Mistakes that nobody listed: made by rule in every resource, and the share of them that some check notices."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+
+from tests.drawn import EVERY_CASE
 
 from .cases import TYPICAL, stacks
 from .golden import page
@@ -16,7 +17,7 @@ from .proof import problems, sdk
 from .test_matrix import PROFILES
 
 #: Every so many mistakes one is made; `CLUSTERWRIGHT_FULL_MATRIX=1` makes them all.
-STRIDE = 1 if os.environ.get("CLUSTERWRIGHT_FULL_MATRIX") == "1" else 11
+STRIDE = 1 if EVERY_CASE else 11
 #: Kinds that no mistake of may go unnoticed by the SDK's shapes and the rules alone.
 ALWAYS_NOTICED = (
     "a default provider",
