@@ -1,4 +1,4 @@
--- One row is what an option pays and receives in the base scenario at the prices of one origin: its dollars without sign.
+-- One row is what an option pays and receives in the base scenario at the prices of one origin, without sign.
 select
     key,
     part_key,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_sound_site_has_no_finding(site: Sites, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", drawn(_FAULTS, 3, lambda fault: fault.kind), ids=lambda fault: f"{fault.site}: {fault.kind}"
+    "fault", drawn(_FAULTS, 3, attrgetter("kind")), ids=lambda fault: f"{fault.site}: {fault.kind}"
 )
 def test_a_planted_fault_is_found(
     site: Sites, refused: Callable[[str], set[str]], fault: Fault, tmp_path: Path
