@@ -49,6 +49,7 @@ def _prefixed(unit: str, prefixes: dict[str, float], scale: float = 1.0) -> dict
 _BYTES = _prefixed("B", _DECIMAL) | _prefixed("B", _BINARY)
 _BITS_PER_S = _prefixed("b/s", _DECIMAL, 1 / 8)
 _DAY = SECONDS_PER_DAY
+_MS_PER_S = 1e3
 _DURATIONS = {
     "ms": 1e-3,
     "s": 1.0,
@@ -300,6 +301,20 @@ def duration_text(days: float) -> str:
     ('2.4 hours', '1 hour', '27.9 days')
     """
     return _counted(days * HOURS_PER_DAY, "hour") if days < 1 else days_text(days)
+
+
+def latency_text(seconds: float) -> str:
+    """Return a latency in words.
+
+    >>> latency_text(1.234), latency_text(0.0287), latency_text(0.9997), latency_text(4358.0)
+    ('1.23 s', '28.7 ms', '1 s', '4,360 s')
+    """
+    # What three digits of milliseconds would round up to a thousand of them is a second.
+    milliseconds = float(f"{seconds * _MS_PER_S:.3g}")
+    if milliseconds < _MS_PER_S:
+        return f"{milliseconds:g} ms"
+    # Three digits of 1,000 s and more alone would be written as a power of ten.
+    return f"{float(f'{seconds:.3g}'):,g} s"
 
 
 def _significant(value: float, digits: int) -> str:

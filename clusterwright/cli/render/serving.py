@@ -21,11 +21,10 @@ from clusterwright.plan.text.serving import (
     made_text,
     replicas_text,
     reuse_text,
-    time_text,
 )
 from clusterwright.plan.text.words import NAME_OF_TARGET, term_text
 from clusterwright.sizing.serving.calibration import KNOWN_PAIR
-from clusterwright.units import counted
+from clusterwright.units import counted, latency_text
 
 _BAR = 24
 _BLOCKS = "█▓▒·"
@@ -111,7 +110,7 @@ def simulated_lines(options: Sequence[SimulatedOption]) -> tuple[str, ...]:
     at = " / ".join(f"P{share * 100:g}" for share in SHARES)
 
     def times(values: Sequence[float]) -> str:
-        return " / ".join(time_text(value) for value in values)
+        return " / ".join(latency_text(value) for value in values)
 
     return tuple(
         f"{NAME_OF_TARGET[option.target]}, simulated at the peak, each request to the replica with the least in flight "
@@ -152,7 +151,7 @@ def limit_lines(option: ServingOption) -> tuple[str, str]:
     return (
         ", then ".join(performance.limited_by),
         (
-            f"per token {time_text(performance.mean_time_per_token_s)} on average; reading the weights alone takes "
-            f"{time_text(performance.time_per_token_bound_s)}"
+            f"per token {latency_text(performance.mean_time_per_token_s)} on average; reading the weights alone takes "
+            f"{latency_text(performance.time_per_token_bound_s)}"
         ),
     )

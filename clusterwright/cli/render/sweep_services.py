@@ -7,10 +7,9 @@ from math import inf
 from clusterwright.cli.render.text_table import Column, prose, table
 from clusterwright.plan.serving.record import Outcome, probability_text
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.serving import time_text
 from clusterwright.sweep.records import NotSized, Scenario
 from clusterwright.sweep.services import SweptService
-from clusterwright.units import counted
+from clusterwright.units import counted, latency_text
 
 _COLUMNS = (
     Column("Node type", "left"),
@@ -92,7 +91,7 @@ def _answer(point: SweptService, money: MoneyFormat) -> str:
     cost = f", {money.text(point.month_usd)} a month" if point.month_usd is not None and point.region else ""
     cost = f", {money.text(point.capex_usd)} to buy" if point.capex_usd is not None else cost
     speed = (
-        f"{_ANSWER} in {time_text(point.first_token_s)}"
+        f"{_ANSWER} in {latency_text(point.first_token_s)}"
         if point.tokens_per_s_per_user is None
         else f"{_rate(point.tokens_per_s_per_user)} tokens/s a user, {_rate(point.tokens_per_s_per_gpu)} of a GPU"
     )
@@ -128,8 +127,8 @@ def _row(point: SweptService, money: MoneyFormat) -> list[str]:
         f"{point.nodes:,}",
         f"{point.gpus:,}",
         f"{point.replicas:,} × {point.replica_gpus}",
-        time_text(point.first_token_s),
-        time_text(point.time_per_token_s),
+        latency_text(point.first_token_s),
+        latency_text(point.time_per_token_s),
         _rate(point.tokens_per_s_per_user),
         _rate(point.tokens_per_s_per_gpu),
         probability_text(point.probability),

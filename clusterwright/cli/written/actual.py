@@ -20,11 +20,10 @@ from clusterwright.plan.alternatives.recount import ledger
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
 from clusterwright.plan.text.currency import money_as_asked
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.serving import time_text
 from clusterwright.plan.text.words import on_target
 from clusterwright.pricing.book import PriceBook
 from clusterwright.tco.focus.export import COSTS, read_focus
-from clusterwright.units import percent
+from clusterwright.units import latency_text, percent
 
 TAG = "gpu-cluster"
 #: Smaller lines are one row of the text; JSON and CSV have them all.
@@ -277,4 +276,4 @@ def _serving_text(plan: ServingPlan, path: Path, results: Path, found: ServingCo
 def _shown(one: Compared, value: float | None) -> str:
     if value is None:
         return "–"
-    return time_text(value) if one.unit == "s" else f"{value:,.0f}"
+    return latency_text(value) if one.unit == "s" else f"{value:,.0f}"

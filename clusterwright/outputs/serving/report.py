@@ -10,9 +10,10 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
 from clusterwright.plan.text.hosted import hosted_columns, hosted_notes, hosted_rows
 from clusterwright.plan.text.money import MoneyFormat
-from clusterwright.plan.text.serving import replica_text, time_text
+from clusterwright.plan.text.serving import replica_text
 from clusterwright.plan.text.words import NAME_OF_TARGET, capital
 from clusterwright.sizing.serving.sizes import Predicted
+from clusterwright.units import latency_text
 
 #: Words of the section, with what they mean.
 TERMS = (
@@ -90,7 +91,7 @@ def _row(option: ServingOption, money: MoneyFormat) -> tuple[Cell, ...]:
 
 
 def _latency(figure: Predicted) -> Cell:
-    return Cell(text=time_text(figure.value), detail=f"{time_text(figure.low)} to {time_text(figure.high)}")
+    return Cell(text=latency_text(figure.value), detail=f"{latency_text(figure.low)} to {latency_text(figure.high)}")
 
 
 def cluster_charts(plan: Plan) -> Sequence[Chart]:

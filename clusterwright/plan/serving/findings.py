@@ -13,7 +13,7 @@ from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
 from clusterwright.sizing.serving.configuration import framework_of
 from clusterwright.sizing.serving.replica_times import least_accelerators
 from clusterwright.sizing.serving.service import Service
-from clusterwright.units import counted, percent
+from clusterwright.units import counted, latency_text, percent
 
 
 def does_not_fit(service: Service, node: NodeType, calibration: Calibration) -> Finding:
@@ -100,22 +100,24 @@ def missed(blueprint: Blueprint, option: ServingOption, target: ResolvedTarget) 
                 id="SRV012",
                 path=("goals", name),
                 message=(
-                    f"{option.target}: a {spoken} of {_ms(goal)} is below the bound of {_ms(bound)}, in which "
-                    f"{performance.layout.gpus} × {option.cluster.accelerator_name} {what}"
+                    f"{option.target}: a {spoken} of {latency_text(goal)} is below the bound of {latency_text(bound)}, "
+                    f"in which {performance.layout.gpus} × {option.cluster.accelerator_name} {what}"
                 ),
-                help=f"set goals.{name} above {_ms(bound)}, choose fewer bits for the weights, or a faster {hardware}",
+                help=f"set goals.{name} above {latency_text(bound)}, choose fewer bits for the weights, or a faster "
+                f"{hardware}",
             )
         elif found.at(FAVOURABLE) / goal >= min(late, 1.0):
             yield Finding(
                 id="SRV013" if name == "time_per_token" else "SRV014",
                 path=("goals", name),
                 message=(
-                    f"{option.target}: not possible: the {spoken} of the nearest layout is {_ms(found.value)} "
-                    f"({_ms(found.low)} to {_ms(found.high)}), P{goals.percentile:g}; the goal is {_ms(goal)}"
+                    f"{option.target}: not possible: the {spoken} of the nearest layout is {latency_text(found.value)} "
+                    f"({latency_text(found.low)} to {latency_text(found.high)}), P{goals.percentile:g}; "
+                    f"the goal is {latency_text(goal)}"
                 ),
                 help=(
-                    f"set goals.{name} to {_ms(found.value)} for even odds, to {_ms(found.high)} for 90 %, or choose a "
-                    f"faster {hardware}"
+                    f"set goals.{name} to {latency_text(found.value)} for even odds, to {latency_text(found.high)} "
+                    f"for 90 %, or choose a faster {hardware}"
                 ),
             )
 
@@ -124,11 +126,6 @@ _BOUND = {
     "time_per_token": "read what one token needs of the weights",
     "first_token": "compute an input of mean length at their peak",
 }
-
-
-def _ms(seconds: float) -> str:
-    """Return a short time in words."""
-    return f"{seconds:.2f} s" if seconds >= 1 - 0.5e-3 else f"{seconds * 1e3:.3g} ms"
 
 
 def unknown_framework(blueprint: Blueprint, calibration: Calibration) -> tuple[Finding, ...]:

@@ -4,29 +4,15 @@ from clusterwright.plan.serving.record import ServingOption, ServingPerformance,
 from clusterwright.plan.text.money import MoneyFormat
 from clusterwright.plan.text.words import NAME_OF_TARGET
 from clusterwright.sizing.serving.sizes import Predicted, ReplicaLayout
-from clusterwright.units import counted, percent
+from clusterwright.units import counted, latency_text, percent
 
-_SECOND, _HALF_MS = 1.0, 0.5e-3
 #: Requests in flight below which none would be written.
 _ROUNDS_TO_NONE = 0.5
 
 
-def time_text(seconds: float) -> str:
-    """Return a latency in words.
-
-    >>> time_text(1.234), time_text(0.0287), time_text(0.9997), time_text(4358.0)
-    ('1.23 s', '28.7 ms', '1 s', '4,360 s')
-    """
-    # What three digits of milliseconds would round up to a thousand of them is a second.
-    if seconds < _SECOND - _HALF_MS:
-        return f"{seconds * 1e3:.3g} ms"
-    # Three digits of 1,000 s and more alone would be written as a power of ten.
-    return f"{float(f'{seconds:.3g}'):,g} s"
-
-
 def banded_text(figure: Predicted) -> str:
     """Return a latency with its band."""
-    return f"{time_text(figure.value)} ({time_text(figure.low)} to {time_text(figure.high)})"
+    return f"{latency_text(figure.value)} ({latency_text(figure.low)} to {latency_text(figure.high)})"
 
 
 def replica_text(layout: ReplicaLayout) -> str:
@@ -49,8 +35,8 @@ def goal_text(plan: ServingPlan) -> str:
     """Return what the service must meet, and how surely; empty without a goal."""
     goals = plan.goals
     parts = [
-        *(["first token " + time_text(goals.first_token_s)] if goals.first_token_s is not None else []),
-        *(["per token " + time_text(goals.time_per_token_s)] if goals.time_per_token_s is not None else []),
+        *(["first token " + latency_text(goals.first_token_s)] if goals.first_token_s is not None else []),
+        *(["per token " + latency_text(goals.time_per_token_s)] if goals.time_per_token_s is not None else []),
     ]
     if not parts:
         return ""
