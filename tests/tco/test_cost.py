@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import private_connection
-from clusterwright.tco.ledger.engine import Ledger, cost
+from clusterwright.tco.ledger.engine import ROWS_OF, Ledger, cost
 from clusterwright.tco.on_demand import run_costs
 from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
 from clusterwright.tco.terms.stages import GrowthSchedule
@@ -144,6 +144,20 @@ def test_owned_extras(book: PriceBook) -> None:
     }
     assert result.horizon_usd == pytest.approx(sum(usd.values()))
     assert result.capex_usd == pytest.approx(380000 * 1.05)
+
+
+def test_tables_that_nothing_is_asked_of_are_those_of_their_statements(book: PriceBook) -> None:
+    """Without contracts, charges, surcharges, support plans and mixes they find no row, and have those columns."""
+    owned = candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0, calendar_days=20.0)
+    for _ in range(2):
+        # The first one leaves the columns behind, which the second one takes.
+        ledger = Ledger((owned, p5(calendar_days=25.0)), bare(utilisation=0.6), book)
+        for name in ROWS_OF:
+            made = ledger._connection.execute(f"describe from {name}").fetchall()
+            ledger.create("asked", f"tco/sql/{name}.sql", {})
+            assert ledger._connection.execute("from asked").fetchall() == [], name
+            assert ledger._connection.execute("describe from asked").fetchall() == made, name
+            assert made
 
 
 def test_same_work_on_all(book: PriceBook) -> None:
@@ -461,4 +475,6 @@ def test_ledgers_leave_nothing_in_the_database_they_share(book: PriceBook) -> No
     for _ in range(3):
         cost((p5(),), bare(), book)
         assert held_bytes() == before
-    assert probe.execute("select count(*) from duckdb_tables()").fetchone() == (0,)
+    left = probe.execute("select table_name, estimated_size from duckdb_tables()").fetchall()
+    assert all(name.startswith("columns_of_") for name, _ in left)
+    assert {rows for _, rows in left} <= {0}

@@ -62,6 +62,17 @@ TABLES = (
     "cash_term",
     "cash_flow",
 )
+#: Tables without a row where another one has none: each of their rows is one of its rows, priced or dated. To plan a
+#: statement takes DuckDB longer than to run it over a few candidates, so that these are not asked in vain.
+ROWS_OF = {
+    "mix_work": "mix_part",
+    "surcharge_flow": "surcharge",
+    "charge_flow": "charge",
+    "spend_term": "contract",
+    "commitment_year": "contract",
+    "commitment_flow": "contract",
+    "support_flow": "support_tier",
+}
 #: Tables that few queries use; each is created when a statement first names it.
 LAZY_TABLES = ("drawn_term", "drawn_flow", "term_input", "cumulative")
 
@@ -358,14 +369,17 @@ class Ledger:
         }
         tables |= contract_tables(self.candidates, self.mixes, self.economics.horizon_months)
         for name, rows in tables.items():
-            self.create(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
+            self._store(name, rows)
         for name in TABLES:
-            self._create(name)
+            if name in ROWS_OF and not tables[ROWS_OF[name]]:
+                self._create_empty(name, f"tco/sql/{name}.sql", {})
+            else:
+                self._create(name)
             if name == "period":
                 self.busy_fractions = {row["key"]: row["busy_fraction"] for row in self._rows(_BUSY)}
                 growing = growth_tables(self.candidates, self.economics, self.busy_fractions, known)
                 for table, rows in growing.items():
-                    self.create(table, f"tco/sql/stg_{table}.sql", {"rows": rows})
+                    self._store(table, rows)
 
     def create(self, name: str, path: str, more: Row, *, append: bool = False) -> None:
         """Store the result of a statement in a table, which replaces one of that name or, with `append`, extends it.
@@ -392,6 +406,25 @@ class Ledger:
 
     def _create(self, name: str) -> None:
         self.create(name, f"tco/sql/{name}.sql", {})
+
+    def _store(self, name: str, rows: list[Row]) -> None:
+        """Store the rows of an input table."""
+        make = self.create if rows else self._create_empty
+        make(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
+
+    def _create_empty(self, name: str, path: str, more: Row) -> None:
+        """Create a table without a row, with the columns of its statement.
+
+        The columns stay in the database, which all connections share: those of one version of a statement.
+        """
+        import duckdb  # noqa: PLC0415 - as in `in_memory`
+
+        columns = f"memory.main.columns_of_{name}"
+        try:
+            self._connection.execute(f"create or replace temp table {name} as from {columns}")
+        except duckdb.CatalogException:
+            self.create(name, path, more)
+            self._connection.execute(f"create table if not exists {columns} as from {name} limit 0")
 
     def _statement(self, path: str) -> str:
         """Return a statement after creating those of the `LAZY_TABLES` that it names."""
