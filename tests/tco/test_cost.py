@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -158,6 +159,18 @@ def test_tables_that_nothing_is_asked_of_are_those_of_their_statements(book: Pri
             assert ledger._connection.execute("from asked").fetchall() == [], name
             assert ledger._connection.execute("describe from asked").fetchall() == made, name
             assert made
+
+
+def test_threads_count_the_same_money(book: PriceBook) -> None:
+    """Cash flows that begin at once, in a process that has counted none, do not hinder each other."""
+    left = private_connection()
+    for (name,) in left.execute(
+        "select table_name from duckdb_tables() where starts_with(table_name, 'columns_of_')"
+    ).fetchall():
+        left.execute(f"drop table memory.main.{name}")
+    with ThreadPoolExecutor(6) as threads:
+        counted = [threads.submit(cost, (p5(),), bare(), PriceBook.open()) for _ in range(6)]
+    assert {one.result() for one in counted} == {cost((p5(),), bare(), book)}
 
 
 def test_same_work_on_all(book: PriceBook) -> None:

@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from operator import attrgetter
 from typing import Any
@@ -424,7 +424,9 @@ class Ledger:
             self._connection.execute(f"create or replace temp table {name} as from {columns}")
         except duckdb.CatalogException:
             self.create(name, path, more)
-            self._connection.execute(f"create table if not exists {columns} as from {name} limit 0")
+            # Another thread may just have made it.
+            with suppress(duckdb.TransactionException):
+                self._connection.execute(f"create table if not exists {columns} as from {name} limit 0")
 
     def _statement(self, path: str) -> str:
         """Return a statement after creating those of the `LAZY_TABLES` that it names."""
