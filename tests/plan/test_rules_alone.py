@@ -94,13 +94,13 @@ def test_keys_of_contracts_count_from_two_without_a_gap() -> None:
 
 def test_shares_of_the_basis_are_of_all_dollars() -> None:
     """Quoted, listed and estimated dollars add up to one; a vendor's document is a quote."""
-    rows = [
-        _record(usd=-10.0, basis="given", source="blueprint"),
+    amounts = [
+        _record(usd=10.0, basis="given", source="blueprint"),
         _record(usd=10.0, basis="documented", source="vendor"),
         _record(usd=30.0, basis="documented", source="list"),
         _record(usd=50.0, basis="assumed", source="estimate"),
     ]
-    assert _shares(rows, [_record(source="vendor")]) == pytest.approx((0.2, 0.3, 0.5))
+    assert _shares(amounts, [_record(source="vendor")]) == pytest.approx((0.2, 0.3, 0.5))
     assert _shares([], []) == (None, None, None)
 
 
