@@ -404,8 +404,9 @@ def _own_settings(place: Path, folder: str) -> None:
 
 def test_users_stay_known_while_no_server_answers(site: Site) -> None:
     """A machine knows those whom it has seen, and a local administrator always; the last test, for the server ends."""
-    site.machines["ldap1"].text("pkill", "-KILL", "slapd")
     node = site.machines["node001"]
+    assert node.text("id", "--user", "ada") == "20001\n"
+    site.machines["ldap1"].text("pkill", "-KILL", "slapd")
     assert node.text("id", "--user", "ada") == "20001\n"
     assert node.text("id", "--user", "eve") == "2003\n"
     assert again(node).returncode == 0
