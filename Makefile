@@ -83,7 +83,7 @@ $(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .
 stacks-matrix: .venv/installed-dev .venv-stacks/installed ## prove the stacks at every size up to 2,048 nodes; takes its time
 	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_documented.py
 
-every-fault: environments ## plant every fault and mistake of the lists, of which the tests take some of each kind
+every-fault: environments ## plant every fault of the lists that `make test` samples
 	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q -n 4 --dist worksteal tests/checks
 
 check: .venv/installed-dev .venv-stacks/installed .venv-policy/installed ## guards that need no test: style, types, layers, SQL, packaging

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tests.drawn import EVERY_CASE
+from tests.sampling import EVERY_CASE
 
 from .projects import INSTANCES, SCHEDULERS, Case, declares, has_stack
 

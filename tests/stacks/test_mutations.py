@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from tests.drawn import EVERY_CASE
+from tests.sampling import EVERY_CASE
 
 from .cases import TYPICAL, stacks
 from .golden import page

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from clusterwright.errors import InputError
 from clusterwright.pricing.book import PriceBook
 from clusterwright.pricing.statements import private_connection
-from clusterwright.tco.ledger.engine import ROWS_OF, Ledger, cost
+from clusterwright.tco.ledger.engine import EMPTY_WITHOUT, Ledger, cost
 from clusterwright.tco.on_demand import run_costs
 from clusterwright.tco.terms.records import Candidate, CandidateCost, Economics
 from clusterwright.tco.terms.stages import GrowthSchedule
@@ -147,13 +147,13 @@ def test_owned_extras(book: PriceBook) -> None:
     assert result.capex_usd == pytest.approx(380000 * 1.05)
 
 
-def test_tables_that_nothing_is_asked_of_are_those_of_their_statements(book: PriceBook) -> None:
-    """Without contracts, charges, surcharges, support plans and mixes they find no row, and have those columns."""
+def test_skipped_statements_would_return_no_row(book: PriceBook) -> None:
+    """Without contracts, charges, surcharges, support plans and mixes; the empty tables have the same columns."""
     owned = candidate("onprem/one", bought("dgx-h100"), it_power_w=10200.0, calendar_days=20.0)
     for _ in range(2):
-        # The first one leaves the columns behind, which the second one takes.
+        # The first ledger keeps the columns, which the second one reuses.
         ledger = Ledger((owned, p5(calendar_days=25.0)), bare(utilisation=0.6), book)
-        for name in ROWS_OF:
+        for name in EMPTY_WITHOUT:
             made = ledger._connection.execute(f"describe from {name}").fetchall()
             ledger.create("asked", f"tco/sql/{name}.sql", {})
             assert ledger._connection.execute("from asked").fetchall() == [], name

@@ -62,9 +62,9 @@ TABLES = (
     "cash_term",
     "cash_flow",
 )
-#: Tables without a row where another one has none: each of their rows is one of its rows, priced or dated. To plan a
-#: statement takes DuckDB longer than to run it over a few candidates, so that these are not asked in vain.
-ROWS_OF = {
+#: Input table that a derived table is joined to: without input rows the derived table is empty. For a few candidates
+#: DuckDB spends longer planning such a statement than running it, so it is skipped.
+EMPTY_WITHOUT = {
     "mix_work": "mix_part",
     "surcharge_flow": "surcharge",
     "charge_flow": "charge",
@@ -371,7 +371,7 @@ class Ledger:
         for name, rows in tables.items():
             self._store(name, rows)
         for name in TABLES:
-            if name in ROWS_OF and not tables[ROWS_OF[name]]:
+            if name in EMPTY_WITHOUT and not tables[EMPTY_WITHOUT[name]]:
                 self._create_empty(name, f"tco/sql/{name}.sql", {})
             else:
                 self._create(name)
@@ -413,18 +413,19 @@ class Ledger:
         make(name, f"tco/sql/stg_{name}.sql", {"rows": rows})
 
     def _create_empty(self, name: str, path: str, more: Row) -> None:
-        """Create a table without a row, with the columns of its statement.
+        """Create an empty table with the columns of a statement.
 
-        The columns stay in the database, which all connections share: those of one version of a statement.
+        The columns are kept as an empty table in the database that all connections of the process share, since finding
+        them takes as long as planning the statement.
         """
-        import duckdb  # noqa: PLC0415 - as in `in_memory`
+        import duckdb  # noqa: PLC0415 - 0.2 s that only commands with prices pay
 
         columns = f"memory.main.columns_of_{name}"
         try:
             self._connection.execute(f"create or replace temp table {name} as from {columns}")
         except duckdb.CatalogException:
             self.create(name, path, more)
-            # Another thread may just have made it.
+            # Another thread may have created it in the meantime.
             with suppress(duckdb.TransactionException):
                 self._connection.execute(f"create table if not exists {columns} as from {name} limit 0")
 

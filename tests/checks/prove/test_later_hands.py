@@ -11,7 +11,7 @@ import pytest
 from tests.checks.prove import fifth_hand, fourth_hand, sixth_hand, third_hand
 from tests.checks.prove.changes import Fault
 from tests.checks.prove.planting import Sites, copy_of, each_finding, findings, written_once
-from tests.drawn import drawn
+from tests.sampling import sampled
 
 #: The workbook of cables repeats cables.csv, and takes longest to read.
 _WORKBOOK = "cables.xlsx"
@@ -46,7 +46,7 @@ def test_a_sound_site_has_no_finding(site: Sites, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", drawn(_FAULTS, 3, attrgetter("kind")), ids=lambda fault: f"{fault.site}: {fault.kind}"
+    "fault", sampled(_FAULTS, 3, attrgetter("kind")), ids=lambda fault: f"{fault.site}: {fault.kind}"
 )
 def test_a_planted_fault_is_found(
     site: Sites, refused: Callable[[str], set[str]], fault: Fault, tmp_path: Path
