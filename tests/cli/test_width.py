@@ -1,11 +1,13 @@
-"""No command that answers prints a line that is wider than the terminal."""
+"""No command that answers prints a line that is wider than the terminal: each at every other width of the list."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from clusterwright import assets
 from clusterwright.cli.render.terminal import columns_of_text
+from tests.sampling import sampled
 
 from .conftest import SMALL, Command
 
@@ -54,13 +56,16 @@ ANSWERS = (
 )
 
 
+def _name(value: tuple[str, ...] | int) -> str:
+    return str(value) if isinstance(value, int) else " ".join(value)
+
+
 def too_wide(text: str, width: int) -> list[str]:
     """Return the lines of a text that are wider than a terminal; a path or key alone in its line is not broken."""
     return [line for line in text.splitlines() if columns_of_text(line) > width and " " in line.strip()]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("arguments", LOOKUPS, ids=" ".join)
+@pytest.mark.parametrize(("arguments", "width"), sampled(product(LOOKUPS, WIDTHS), 2), ids=_name)
 def test_lookups_fit(command: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], width: int) -> None:
     """Prices and facts keep to 60, 80 and 120 columns."""
     monkeypatch.chdir(assets.root())
@@ -70,8 +75,7 @@ def test_lookups_fit(command: Command, monkeypatch: pytest.MonkeyPatch, argument
     assert too_wide(ended.out, width) == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("arguments", ANSWERS, ids=" ".join)
+@pytest.mark.parametrize(("arguments", "width"), sampled(product(ANSWERS, WIDTHS), 2), ids=_name)
 def test_answers_fit(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], width: int
 ) -> None:

@@ -46,7 +46,7 @@ def test_a_sound_site_has_no_finding(site: Sites, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", sampled(_FAULTS, 3, attrgetter("kind")), ids=lambda fault: f"{fault.site}: {fault.kind}"
+    "fault", sampled(_FAULTS, 5, attrgetter("kind")), ids=lambda fault: f"{fault.site}: {fault.kind}"
 )
 def test_a_planted_fault_is_found(
     site: Sites, refused: Callable[[str], set[str]], fault: Fault, tmp_path: Path
