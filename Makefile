@@ -81,7 +81,8 @@ $(PROJECTS:%=example-%): example-%: .venv/installed-dev .venv-stacks/installed .
 	$(BIN)/python -m clusterwright.outputs.project.example $(subst -, ,$*) build/examples/$*
 
 stacks-matrix: .venv/installed-dev .venv-stacks/installed ## prove the stacks at every size up to 2,048 nodes; takes its time
-	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_documented.py
+	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q tests/stacks/test_matrix.py tests/stacks/test_mutations.py tests/stacks/test_planted.py \
+		tests/stacks/test_documented.py
 
 every-fault: environments ## plant every fault of the lists that `make test` samples
 	CLUSTERWRIGHT_FULL_MATRIX=1 $(BIN)/python -m pytest -q -n 4 --dist worksteal tests/checks

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from clusterwright.checks.preflight.records import Run
+from tests.sampling import sampled
 
 from .planted import ALL, LISTED, Planted
 from .projects import STACK, Case, has_stack, layers_of, recorded, run, set_config, write
 from .proof import problems
 
 _TYPICAL = {"aws": "p5.48xlarge", "azure": "Standard_ND96isr_H100_v5", "gcp": "a3-megagpu-8g"}
-_IN_SETTINGS = [one for one in ALL if not one.file]
+#: Every other one of a cloud's; `make stacks-matrix` plants all.
+_IN_SETTINGS = sampled((one for one in ALL if not one.file), 2, lambda one: one.cloud)
 _IN_PROGRAMS = [one for one in ALL if one.file]
 
 
@@ -92,11 +94,11 @@ def _found(batch: tuple[Planted, ...]) -> tuple[str, ...]:
     return tuple(str(problem) for problem in problems(run_planted(batch), case_of(batch[0])))
 
 
-_BATCH_OF = {one: tuple(batch) for batch in _batches() for one in batch}
+_BATCH_OF = {one: tuple(batch) for batch in sampled(_batches(), 2) for one in batch}
 _PREFIX = {"schema": "SDK001", "SDK constructor": "RUN001", "engine": "RUN001"}
 
 
-@pytest.mark.parametrize("planted", _IN_PROGRAMS, ids=lambda one: f"{one.source}-{one.cloud}-{one.mistake}")
+@pytest.mark.parametrize("planted", _BATCH_OF, ids=lambda one: f"{one.source}-{one.cloud}-{one.mistake}")
 def test_wrong_program_is_noticed(planted: Planted) -> None:
     """The check that the table names finds the mistake."""
     _skip_if_missing(planted)
