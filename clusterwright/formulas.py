@@ -85,7 +85,7 @@ class Formula(Generic[P, R]):
 
     Attributes:
         name: name of the function.
-        equation: text with the arguments in braces, and with ×, /, +, -, ^, √(), exp() and max().
+        equation: text with the arguments in braces, and with ×, /, +, -, ^, √(), ⌈⌉, ⌊⌋, exp() and max().
         source: document that the equation comes from.
         terms: descriptions of the arguments, by argument.
         function: the marked function, of numbers or columns.

@@ -39,13 +39,15 @@ FORMULAS = _formulas()
 def _calculated(text: str) -> float:
     """Return what an equation comes to."""
     code = text.replace("×", "*").replace("^", "**").replace("√(", "sqrt(")
+    code = code.replace("⌈", "ceil(").replace("⌊", "floor(").replace("⌉", ")").replace("⌋", ")")
     code = re.sub(r"(?<=\d),(?=\d{3}\b)", "", code)
     names = {"sqrt": math.sqrt, "exp": math.exp, "max": max, "min": min, "ln": math.log, "__builtins__": {}}
+    names |= {"ceil": math.ceil, "floor": math.floor}
     return float(eval(code, names))  # noqa: S307 - equations of our own
 
 
 def test_there_are_formulas() -> None:
-    """The walk over the package finds those that a training run is explained with."""
+    """The walk over the package finds those that a training run and a service are explained with."""
     assert {name.rpartition(".")[2] for name in FORMULAS} >= {
         "at_least_launched",
         "capped_share",
@@ -56,8 +58,12 @@ def test_there_are_formulas() -> None:
         "model_flop_utilisation",
         "priced_share",
         "productive_fraction",
+        "replicas_needed",
+        "requests_of_users",
+        "requests_that_fit",
         "run_days",
         "step_compute_s",
+        "step_s",
         "usd_per_gpu_hour",
         "usd_per_million_tokens",
     }
@@ -81,7 +87,7 @@ def test_equation_and_function_agree(name: str, data: st.DataObject) -> None:
 
 
 #: Formulas with all terms in ms, of which the result is written in ms too.
-_IN_MILLISECONDS = {"layer_s", "at_least_launched"}
+_IN_MILLISECONDS = {"layer_s", "at_least_launched", "step_s"}
 
 
 @pytest.mark.parametrize("name", sorted(FORMULAS))

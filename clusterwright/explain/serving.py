@@ -3,12 +3,18 @@
 from clusterwright.explain.records import Explanation, Input, Names, beside_work, exact, explained
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, probability_text
 from clusterwright.plan.text.money import MoneyFormat
+from clusterwright.sizing.serving.autoscaling import DAY_S, replica_hours
+from clusterwright.sizing.serving.memory import requests_that_fit
+from clusterwright.sizing.serving.replicas import replicas_needed
+from clusterwright.sizing.serving.service import at_the_peak, requests_of_users, tokens_asked_per_s
 from clusterwright.sizing.serving.sizes import Predicted
+from clusterwright.sizing.serving.step import step_s
 from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
-from clusterwright.units import percent
+from clusterwright.units import SECONDS_PER_HOUR, percent
 
 _BANDS = "rows left out of the fit, catalog/serving_bands.csv; clusterwright docs serving-accuracy"
 _FACTORS = "catalog/serving_factors.csv"
+_MOST_SEQUENCES = "workload.options.max_sequences, or the framework's own"
 #: Of an autoscaler, where the blueprint says nothing.
 _COOL_DOWN_S = 300.0
 
@@ -21,7 +27,7 @@ NAMES = Names(
         "time_per_token_bound_s": "time_per_token_bound",
         "replica_memory": "weights",
         "in_flight": "batch",
-        "most_in_flight": "kv_cache",
+        "most_in_flight": "batch",
         "spare_replicas": "replicas",
         "layout": "replicas",
         "day": "replica_hours",
@@ -130,25 +136,27 @@ def _cache(plan: ServingPlan, option: ServingOption) -> Explanation:
 
 def _batch(plan: ServingPlan, option: ServingOption) -> Explanation:
     performance = option.performance
-    memory, gpus = performance.replica_memory, performance.layout.gpus
-    return Explanation(
+    memory = performance.replica_memory
+    recorded = requests_that_fit.record(
+        pool_bytes=memory.cache_pool * performance.layout.gpus, request_bytes=memory.cache_per_request
+    )
+    limited = performance.most_in_flight < recorded.result
+    return explained(
+        recorded,
         number="batch",
         title="requests that the memory of a replica holds at once",
         value=f"{performance.most_in_flight:,}",
-        equation=(
-            "pool of keys and values of all its accelerators / those of a request half-way through its answer",
-            (
-                f"{memory.cache_pool * gpus / 1e9:.2f} GB / {memory.cache_per_request / 1e9:.4f} GB, rounded down, at "
-                f"most workload.options.max_sequences: {performance.most_in_flight:,}"
-            ),
-        ),
-        inputs=(
+        result="{:,.0f}",
+        # The framework's own limit may be below what memory holds.
+        held=recorded.result if limited else float(performance.most_in_flight),
+        origins={},
+        more=(
             _input("pool on an accelerator", f"{memory.cache_pool / 1e9:.2f} GB", "memory - weights - reserve"),
             _input("reserve on an accelerator", f"{memory.reserved / 1e9:.2f} GB", _FACTORS),
             _input("input", f"{plan.workload.input_tokens:,.0f} tokens"),
             _input("output", f"{plan.workload.output_tokens:,.0f} tokens"),
+            *([_input("at most", f"{performance.most_in_flight:,}", _MOST_SEQUENCES)] if limited else []),
         ),
-        sources=("clusterwright/sizing/serving/memory.py: largest_batch",),
     )
 
 
@@ -198,17 +206,18 @@ def _prefill_pool(option: ServingOption) -> tuple[Explanation, ...]:
     pool = option.performance.prefill_pool
     if pool is None:
         return ()
-    asked, made = option.performance.limit_requests_per_s, pool.requests_per_s
     return (
-        Explanation(
+        explained(
+            replicas_needed.record(
+                requests_per_s=option.performance.limit_requests_per_s, replica_requests_per_s=pool.requests_per_s
+            ),
             number="prefill_pool",
             title="workers that compute inputs alone",
             value=f"{pool.workers:,} and {pool.spare} spare",
-            equation=(
-                "requests/s at the peak / requests/s of a worker whose first tokens are in time, rounded up",
-                f"{asked:,.4g} / {made:,.4g} = {asked / made:,.2f}: {pool.workers:,}",
-            ),
-            inputs=(
+            result="{:,.0f}",
+            held=float(pool.workers),
+            origins={"replica_requests_per_s": "largest rate of a worker whose first tokens are in time"},
+            more=(
                 _input("prefill of a mean input", f"{option.performance.prefill_s * 1e3:.1f} ms", _FACTORS),
                 _input("share of a worker's time at the peak", percent(pool.busy_share, digits=1), "M/G/1 queue"),
                 _input("accelerators of a worker", str(pool.layout.gpus), "searched, or workload.parallelism"),
@@ -254,7 +263,7 @@ def _first_token(plan: ServingPlan, option: ServingOption) -> Explanation:
     )
 
 
-def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, Explanation]:
+def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanation, ...]:
     cluster = option.cluster
     performance = option.performance
     found, step, at = performance.time_per_token_s, performance.decode_step, f"P{plan.goals.percentile:g}"
@@ -273,16 +282,35 @@ def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
                 ),
             ),
             inputs=(
-                _input("computing", f"{step.compute * ms:.2f} ms", _FACTORS),
-                _input("reading weights", f"{step.weights * ms:.2f} ms", _FACTORS),
-                _input("reading keys and values", f"{step.cache * ms:.2f} ms", _FACTORS),
-                _input("collectives", f"{step.network * ms:.2f} ms", _FACTORS),
-                _input("fixed times", f"{step.overhead * ms:.2f} ms", _FACTORS),
+                _input("decode step", f"{step.total * ms:.2f} ms", "explain decode_step"),
                 _input("band", f"{found.low * ms:.2f} to {found.high * ms:.2f} ms, P10 to P90", _BANDS),
             ),
-            sources=(
-                "roofline of computing and reading, (t_c³ + t_w³)^(1/3); clusterwright/sizing/serving/step.py",
-                performance.level_text,
+            sources=(performance.level_text,),
+        ),
+        explained(
+            step_s.record(
+                products_s=step.products,
+                cache_s=step.cache,
+                network_s=step.network,
+                overhead_s=step.overhead,
+                factor=step.factor,
+            ),
+            number="decode_step",
+            title=f"decode step of {performance.in_flight:,.1f} requests in flight",
+            value=f"{step.total * ms:.2f} ms",
+            result="{:,.3f} ms",
+            scale=ms,
+            held=step.total,
+            origins={
+                "products_s": "computing and reading weights, which overlap",
+                "cache_s": _FACTORS,
+                "network_s": _FACTORS,
+                "overhead_s": _FACTORS,
+                "factor": "1 + drafted tokens × cost of one, × factor of whole steps",
+            },
+            more=(
+                _input("computing", f"{step.compute * ms:.2f} ms", _FACTORS),
+                _input("reading weights", f"{step.weights * ms:.2f} ms", _FACTORS),
             ),
         ),
         Explanation(
@@ -305,49 +333,59 @@ def _time_per_token(plan: ServingPlan, option: ServingOption) -> tuple[Explanati
 def _load(plan: ServingPlan, option: ServingOption) -> Explanation:
     performance = option.performance
     work = plan.workload
-    busiest = work.peak_over_mean * work.growth_factor
-    answer = performance.mean_first_token_s + work.output_tokens * performance.mean_time_per_token_s
-    if work.requests_per_s is not None:
-        filled = f"{work.requests_per_s:.6g} × {work.peak_over_mean:.4g} × {work.growth_factor:.4g}"
-        equation = "requests/s × peak over mean × growth until the end of the horizon"
-        inputs: tuple[Input, ...] = ()
-    else:
-        users = (work.users or 0.0) * (work.active_share or 1.0)
-        filled = f"{users * busiest:,.6g} users / ({work.think_time_s or 0.0:.6g} s + {answer:.4g} s)"
-        equation = "users at the peak / (think time + time of an answer); a share that waits thinks for no time"
-        inputs = (_input("time of an answer", f"{answer:.4g} s", "first token + output tokens × time per token"),)
-    return Explanation(
+    share = 1.0 if work.active_share is None else work.active_share
+    peak = at_the_peak.record(
+        mean=work.requests_per_s if work.requests_per_s is not None else (work.users or 0.0) * share,
+        peak_over_mean=work.peak_over_mean,
+        growth=work.growth_factor,
+    )
+    busiest = (
+        _input("peak over mean", peak.text("peak_over_mean"), "traffic.peak_over_mean or traffic.daily_curve"),
+        _input("growth", peak.text("growth"), "traffic.growth over economics.horizon"),
+    )
+    of_users = requests_of_users.record(
+        users=peak.result,
+        think_s=work.think_time_s or 0.0,
+        answer_s=performance.mean_first_token_s + work.output_tokens * performance.mean_time_per_token_s,
+    )
+    by_requests = work.requests_per_s is not None
+    return explained(
+        peak if by_requests else of_users,
         number="peak_requests_per_s",
         title="requests per second at the peak",
         value=f"{performance.peak_requests_per_s:,.4g}",
-        equation=(equation, f"{filled} = {performance.peak_requests_per_s:,.4g} requests/s"),
-        inputs=(
-            _input("peak over mean", f"{work.peak_over_mean:.4g}", "traffic.peak_over_mean or traffic.daily_curve"),
-            _input("growth", f"{work.growth_factor:.4g}", "traffic.growth over economics.horizon"),
-            *inputs,
-        ),
-        sources=("interactive response time law, N / (Z + T)",),
+        result="{:,.4g} requests/s",
+        held=performance.peak_requests_per_s,
+        origins={
+            "mean": "traffic",
+            "users": f"{peak.rule}: {peak.filled}",
+            "think_s": "traffic.think_time; a share that waits thinks for no time",
+            "answer_s": "first token + output tokens × time per token, each at its mean",
+        },
+        more=busiest,
     )
 
 
 def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
     performance = option.performance
-    made, asked = performance.capacity_requests_per_s, performance.limit_requests_per_s
-    return Explanation(
+    recorded = replicas_needed.record(
+        requests_per_s=performance.limit_requests_per_s, replica_requests_per_s=performance.capacity_requests_per_s
+    )
+    # A target that has too few nodes holds fewer replicas, and misses the goals.
+    fewer = performance.replicas < recorded.result
+    return explained(
+        recorded,
         number="replicas",
         title="replicas that the peak needs",
         value=f"{performance.replicas:,} and {performance.spare_replicas} spare",
-        equation=(
-            "requests/s at the peak, while answers take as long as they may / requests/s of a replica then, rounded up",
-            f"{asked:,.4g} / {made:,.4g} = {asked / made:,.2f}: {performance.replicas:,}",
-        ),
-        inputs=(
-            _input(
-                "requests/s of a replica",
-                f"{made:,.4g}",
-                f"largest load whose times meet the goals at P{plan.goals.percentile:g}, with "
-                f"{percent(performance.confidence)} confidence in times and throughput",
-            ),
+        result="{:,.0f}",
+        held=recorded.result if fewer else float(performance.replicas),
+        origins={
+            "replica_requests_per_s": f"largest load whose times meet the goals at P{plan.goals.percentile:g}, with "
+            f"{percent(performance.confidence)} confidence in times and throughput",
+        },
+        more=(
+            *([_input("on the target's nodes", f"{performance.replicas:,}", "explain nodes")] if fewer else []),
             _input(
                 "spare",
                 str(option.performance.spare_replicas),
@@ -356,7 +394,7 @@ def _replicas(plan: ServingPlan, option: ServingOption) -> Explanation:
                 else "replicas.spare",
             ),
         ),
-        sources=("clusterwright/sizing/serving/search.py", _BANDS),
+        sources=(_BANDS,),
     )
 
 
@@ -458,18 +496,19 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
     day, work = performance.day, plan.workload
     hours = "replica-hours" if performance.prefill_pool is None else "hours of workers that decode"
     warm, cool = (_said(option, f"replicas.autoscaling.{name}") for name in ("warm_up", "cool_down"))
-    return Explanation(
+    return explained(
+        replica_hours.record(
+            replicas=performance.replicas, spare=performance.spare_replicas, hours=DAY_S / SECONDS_PER_HOUR
+        ),
         number="replica_hours",
         title=f"{hours} of a day of today's traffic that are kept",
         value=f"{day.kept_hours:,.0f}",
-        equation=(
-            "replicas of the peak and spare ones × 24 h; worked: requests of the day / requests/s of a replica",
-            (
-                f"({performance.replicas:,} + {performance.spare_replicas}) × 24 = {day.kept_hours:,.0f}; worked "
-                f"{day.worked_hours:,.0f}; an autoscaler would keep {day.following_hours:,.0f}"
-            ),
-        ),
-        inputs=(
+        result="{:,.0f} h",
+        held=day.kept_hours,
+        origins={"replicas": "explain replicas"},
+        more=(
+            _input("worked", f"{day.worked_hours:,.0f} h", "requests of the day / requests/s of a replica"),
+            _input("with an autoscaler", f"{day.following_hours:,.0f} h", "within the bounds, start and cool-down"),
             _input("peak over mean", f"{work.peak_over_mean:.4g}", "traffic.peak_over_mean or traffic.daily_curve"),
             _input("requests/s of a replica", f"{performance.capacity_requests_per_s:,.4g}", "explain replicas"),
             _input(
@@ -490,14 +529,12 @@ def _day(plan: ServingPlan, option: ServingOption) -> Explanation:
                 f"{'replicas.autoscaling' if cool else 'assumed'}: for which the load has been lower before one goes",
             ),
         ),
-        sources=("clusterwright/sizing/serving/autoscaling.py",),
     )
 
 
 def _output(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tuple[Explanation, ...]:
     performance, rate = option.performance, option.tokens_per_s_per_usd_per_hour
     made = performance.output_tokens_per_s
-    value = f"{made.value:,.6g}"
     shares = [
         _input("of an accelerator", f"{performance.tokens_per_s_per_gpu:,.4g}", f"{performance.serving_gpus:,} serve"),
         _input(
@@ -515,19 +552,21 @@ def _output(plan: ServingPlan, option: ServingOption, money: MoneyFormat) -> tup
             )
         )
     return (
-        Explanation(
+        explained(
+            tokens_asked_per_s.record(
+                requests_per_s=performance.peak_requests_per_s,
+                tokens=plan.workload.output_tokens if plan.workload.generates else 0.0,
+            ),
             number="output_tokens_per_s",
             title="output tokens per second of all replicas at the peak",
-            value=value,
-            equation=(
-                "requests/s at the peak × tokens of an answer",
-                f"{performance.peak_requests_per_s:,.6g} × {plan.workload.output_tokens:,.6g} = {value}",
-            ),
-            inputs=(
+            value=f"{made.value:,.6g}",
+            result="{:,.6g}",
+            held=made.value,
+            origins={},
+            more=(
                 *shares,
                 _input("band", f"{made.low:,.6g} to {made.high:,.6g}, P10 to P90, of what the replicas could", _BANDS),
             ),
-            sources=("what is asked: explain peak_requests_per_s",),
         ),
     )
 

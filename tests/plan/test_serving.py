@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +32,7 @@ from clusterwright.sizing.serving.replica_times import replica_columns, request_
 from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.search import search
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate
+from clusterwright.sizing.serving.step import step_s
 from clusterwright.sizing.serving.step_table import tabulated
 from tests.opened import explanations
 
@@ -316,7 +318,54 @@ def test_every_number_of_a_service_is_explained() -> None:
         performance.output_tokens_per_s.value / (paid / (performance.calendar_days * 24)), rel=1e-3
     )
     assert find(known, "nodes").equation[-1].endswith(f"= {option.cluster.nodes}")
-    assert find(known, "replicas").equation[-1].endswith(f": {option.performance.replicas}")
+    assert find(known, "replicas").equation[-1].endswith(f"⌉ = {option.performance.replicas}")
+    step = option.performance.decode_step
+    assert find(known, "decode_step").equation[-1].endswith(f"= {step.total * 1e3:,.3f} ms")
+    parts = (step.products, step.cache, step.network, step.overhead)
+    assert sum(parts) * step.factor == pytest.approx(step.total, rel=1e-12)
+    assert max(step.compute, step.weights) <= step.products <= 1.26 * max(step.compute, step.weights)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        (),
+        ("traffic={users: 900, active_share: 20 %, input_tokens: 1000, output_tokens: 200}",),
+        ("traffic.growth=30 %", "traffic.peak_over_mean=3", "workload.options.max_sequences=8"),
+        ("workload.options.disaggregated=always",),
+        ("goals.time_per_token=2 ms", "targets.onprem=null"),
+    ],
+)
+def test_what_is_recorded_is_what_the_plan_holds(overrides: tuple[str, ...]) -> None:
+    """A formula that sized gives the plan's number again from the plan's own inputs."""
+    plan = _plan(*overrides)
+    names = [one.name for known in explanations(plan, "aws") for one in known.inputs]
+    assert "differs from the plan" not in names
+
+
+def test_a_changed_plan_differs_from_its_formula() -> None:
+    """An explanation says where a number is not what its inputs give."""
+    plan = _chat()
+    option = _aws(plan)
+    performance = replace(option.performance, peak_requests_per_s=2 * option.performance.peak_requests_per_s)
+    options = tuple(replace(one, performance=performance) if one is option else one for one in plan.options)
+    found = find(explanations(replace(plan, options=options), "aws"), "peak_requests_per_s")
+    assert "differs from the plan" in [one.name for one in found.inputs]
+
+
+def test_a_replaced_formula_is_what_explains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The function that sizes is the one that explains: another one changes both."""
+
+    def twice(**parts: float) -> float:
+        return 2.0 * (parts["products_s"] + parts["cache_s"] + parts["network_s"] + parts["overhead_s"])
+
+    before = _aws(_chat()).performance.decode_step
+    monkeypatch.setattr(step_s, "function", twice)
+    plan = _plan("workload.options.max_sequences=64")
+    after = _aws(plan).performance.decode_step
+    assert after.total == pytest.approx(2.0 * (after.products + after.cache + after.network + after.overhead))
+    assert after.total != before.total
+    assert find(explanations(plan, "aws"), "decode_step").equation[-1].endswith(f"= {after.total * 1e3:,.3f} ms")
 
 
 def test_pools_slices_chats_and_one_pass_are_explained() -> None:
@@ -325,7 +374,7 @@ def test_pools_slices_chats_and_one_pass_are_explained() -> None:
     option, known = _aws(apart), explanations(apart, "aws")
     pool = option.performance.prefill_pool
     assert pool is not None
-    assert find(known, "prefill_pool").equation[-1].endswith(f": {pool.workers}")
+    assert find(known, "prefill_pool").equation[-1].endswith(f"⌉ = {pool.workers}")
     assert find(known, "nodes").equation[-1].endswith(f"= {option.cluster.nodes}")
     price = option.money.usd_per_million_tokens
     assert price.input_by_time is not None

@@ -10,7 +10,15 @@ from clusterwright.plan.serving.job import weight_bytes
 from clusterwright.plan.serving.record import ReplicaHoursCost, ServiceDay
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.records.run import StorageNeed
-from clusterwright.sizing.serving.autoscaling import DAY_S, Autoscaler, daily_curve, day, minutes, start_s
+from clusterwright.sizing.serving.autoscaling import (
+    DAY_S,
+    Autoscaler,
+    daily_curve,
+    day,
+    minutes,
+    replica_hours,
+    start_s,
+)
 from clusterwright.sizing.serving.sizes import ServingSize
 
 _HOURS = 24
@@ -53,7 +61,7 @@ def service_day(
         least_replicas=scaler.least,
         most_replicas=scaler.most,
         start_lag_s=scaler.start_s,
-        kept_hours=(replicas + spare) * DAY_S / 3600.0,
+        kept_hours=replica_hours(replicas=replicas, spare=spare, hours=DAY_S / 3600.0),
         worked_hours=found.worked_hours,
         following_hours=found.kept_hours + spare * DAY_S / 3600.0,
         late_share=found.over_share + found.cold_share,

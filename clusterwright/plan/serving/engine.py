@@ -61,7 +61,7 @@ from clusterwright.sizing.records.point import SizedPoint
 from clusterwright.sizing.serving.calibration import Calibration, load_calibration
 from clusterwright.sizing.serving.confidence import EVEN_ODDS, FAVOURABLE
 from clusterwright.sizing.serving.search import searches
-from clusterwright.sizing.serving.service import Service, Task
+from clusterwright.sizing.serving.service import Service, Task, tokens_asked_per_s
 from clusterwright.sizing.serving.sizes import Predicted, Searched, ServingSize
 from clusterwright.tco.formulas.unit_cost import usd_per_million_tokens
 from clusterwright.tco.terms.records import Parameter
@@ -294,7 +294,7 @@ class ServingEngine:
         made = size.replica_requests_per_s
         share = size.requests_per_s / (made.value * size.replicas)
         each = _output_tokens(service)
-        tokens = size.requests_per_s * each
+        tokens = tokens_asked_per_s(requests_per_s=size.requests_per_s, tokens=each)
         month_s = served.calendar_days * SECONDS_PER_DAY
         return ServingPerformance(
             **parts(common),
@@ -465,7 +465,7 @@ def _point(
         outcome=outcome,
         sure_nodes=None if beside.sure is None else beside.sure + divided,
         even_odds_nodes=None if beside.even is None else beside.even + divided,
-        mean_load=load_of(blueprint, 1.0),
+        mean_load=load_of(blueprint),
     )
 
 

@@ -30,6 +30,7 @@ from clusterwright.sizing.serving.service import (
     Service,
     Sessions,
     Task,
+    at_the_peak,
 )
 from clusterwright.sizing.serving.sizes import ServingSize
 from clusterwright.units import HOURS_PER_YEAR, SECONDS_PER_HOUR
@@ -56,7 +57,6 @@ def service_of(blueprint: Blueprint, resolved: Resolved) -> Service:
     asked = requests_of(blueprint)
     options, fixed, goals = workload.options, workload.parallelism, blueprint.goals
     model = inference_model(resolved.model)
-    busiest = traffic.peak * growth_factor(blueprint)
     return Service(
         model=model,
         framework=framework_of(workload.framework),
@@ -66,7 +66,7 @@ def service_of(blueprint: Blueprint, resolved: Resolved) -> Service:
         inputs=asked.inputs,
         outputs=asked.outputs,
         prefix_share=asked.prefix_share,
-        load=load_of(blueprint, busiest),
+        load=load_of(blueprint, peak_over_mean=traffic.peak, growth=growth_factor(blueprint)),
         goals=LatencyGoals(
             first_token_s=goals.first_token,
             time_per_token_s=goals.time_per_token,
@@ -146,15 +146,18 @@ def growth_factor(blueprint: Blueprint) -> float:
     return float((1.0 + traffic.growth) ** years)
 
 
-def load_of(blueprint: Blueprint, factor: float) -> Load:
-    """Return a given number of times the mean load that the blueprint gives for today."""
+def load_of(blueprint: Blueprint, *, peak_over_mean: float = 1.0, growth: float = 1.0) -> Load:
+    """Return the load that the blueprint gives: the mean one of today, or that of a peak after a growth."""
     _, traffic = serve_of(blueprint)
+
+    def busiest(mean: float) -> float:
+        return at_the_peak(mean=mean, peak_over_mean=peak_over_mean, growth=growth)
+
     if traffic.users is None:
-        return Load(requests_per_s=(requests_of(blueprint).requests_per_s or 0.0) * factor)
-    users = (traffic.users or 0.0) * factor
+        return Load(requests_per_s=busiest(requests_of(blueprint).requests_per_s or 0.0))
     if traffic.active_share is not None:
-        return Load(users=users * traffic.active_share)
-    return Load(users=users, think_s=traffic.think_time or 0.0)
+        return Load(users=busiest(traffic.users * traffic.active_share))
+    return Load(users=busiest(traffic.users), think_s=traffic.think_time or 0.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

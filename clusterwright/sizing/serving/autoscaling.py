@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.errors import InputError
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import Array
 
 DAY_S = 86_400.0
@@ -50,6 +51,18 @@ class Day:
     most_kept: int
     over_share: float
     cold_share: float
+
+
+@formula(
+    "({replicas} + {spare}) × {hours}",
+    source="all replicas of the peak are kept around the clock; clusterwright/sizing/serving/autoscaling.py",
+    replicas=Term("replicas of the peak", ",.0f"),
+    spare=Term("spare ones", ",.0f"),
+    hours=Term("hours", ",.0f", "h"),
+)
+def replica_hours(*, replicas: float, spare: float, hours: float) -> float:
+    """Return the hours of replicas that are kept without an autoscaler."""
+    return (replicas + spare) * hours
 
 
 def start_s(*, weight_bytes: float, storage_bytes_per_s: float, node_s: float = 0.0, warm_up_s: float = 0.0) -> float:

@@ -4,6 +4,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import Array, Values
 from clusterwright.sizing.serving.columns import Deployment, Factors
 from clusterwright.workload.inference import ServedModel
@@ -79,6 +80,17 @@ def held_bytes(model: ServedModel, place: Deployment) -> Values:
     return weight_bytes(model, place) * (1.0 - place.host_weight_share) + encoder + adapters
 
 
+@formula(
+    "⌊{pool_bytes} / {request_bytes}⌋",
+    source="clusterwright/sizing/serving/memory.py: largest_batch",
+    pool_bytes=Term("pool of keys and values of a replica", ",.2f", "GB", 1e-9),
+    request_bytes=Term("those of a request half-way through its answer", ",.4f", "GB", 1e-9),
+)
+def requests_that_fit(*, pool_bytes: Values, request_bytes: Values) -> Array:
+    """Return the requests whose keys and values fit into a pool."""
+    return np.asarray(np.floor(np.maximum(pool_bytes, 0.0) / np.maximum(request_bytes, 1.0)))
+
+
 def largest_batch(model: ServedModel, place: Deployment, factors: Factors, *, hbm_bytes: Values) -> Array:
     """Return the sequences that one worker holds at once: free memory over the mean cache of a live sequence.
 
@@ -90,8 +102,8 @@ def largest_batch(model: ServedModel, place: Deployment, factors: Factors, *, hb
     each = cache_bytes(model, live, cache_bytes=place.cache_bytes)
     each = each * cache_copies(model, attention_tp=place.attention_tp)
     free = place.gpus * (factors.cache_fraction * hbm_bytes - factors.reserved_bytes) - held_bytes(model, place)
-    fitting = np.floor(np.maximum(free, 0.0) / np.maximum(each, 1.0))
-    return np.minimum(fitting, place.most_sequences)
+    fitting = requests_that_fit(pool_bytes=free, request_bytes=each)
+    return np.asarray(np.minimum(fitting, place.most_sequences))
 
 
 def touched_experts(model: ServedModel, tokens: Values) -> Values:

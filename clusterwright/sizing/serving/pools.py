@@ -34,6 +34,7 @@ from clusterwright.sizing.serving.replica_times import (
     time_per_token_bound,
     worker_of_pools,
 )
+from clusterwright.sizing.serving.replicas import replicas_needed
 from clusterwright.sizing.serving.service import Service
 from clusterwright.sizing.serving.sizes import (
     Predicted,
@@ -321,7 +322,7 @@ def _chosen(workers: _Workers, decoding: _Decoding, confidence: float) -> tuple[
 
 
 def _count(asked: float, each: float) -> int:
-    return max(math.ceil(asked / each - 1e-9), 1)
+    return int(replicas_needed(requests_per_s=asked, replica_requests_per_s=each))
 
 
 def _size(

@@ -3,10 +3,26 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from clusterwright.errors import InputError
+from clusterwright.formulas import Term, formula
+from clusterwright.sizing.columns import Array, Values
 
 #: No fleet is larger; a search that goes on beyond it would not end.
 _MOST_REPLICAS = 1_000_000
+
+
+@formula(
+    "⌈{requests_per_s} / {replica_requests_per_s}⌉",
+    source="clusterwright/sizing/serving/search.py",
+    requests_per_s=Term("requests/s at the peak, while answers take as long as they may", ",.4g"),
+    replica_requests_per_s=Term("requests/s of one then", ",.4g"),
+)
+def replicas_needed(*, requests_per_s: Values, replica_requests_per_s: Values) -> Array:
+    """Return the fewest replicas, or workers of a pool, that carry a rate: one or more."""
+    # A rate that is a whole number of replicas but for rounding takes no further one.
+    return np.maximum(np.ceil(np.asarray(requests_per_s) / replica_requests_per_s - 1e-9), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +67,8 @@ def replicas(
             f"{replica_requests_per_s:g} requests/s of a replica never make {requests_per_s:g}/s",
             help="relax the goals of latency, or take a replica that meets them when idle",
         )
-    needed = max(math.ceil(requests_per_s / replica_requests_per_s - 1e-9), 1 if requests_per_s > 0 else 0)
+    found = replicas_needed(requests_per_s=requests_per_s, replica_requests_per_s=replica_requests_per_s)
+    needed = int(found) if requests_per_s > 0 else 0
     if needed > _MOST_REPLICAS:
         raise InputError(f"{needed:,} replicas are more than {_MOST_REPLICAS:,}", help="lower the peak rate")
     load = requests_per_s / (needed * replica_requests_per_s) if needed else 0.0

@@ -32,7 +32,8 @@ from clusterwright.sizing.serving.replica_times import (
     times_at,
     token_spread,
 )
-from clusterwright.sizing.serving.service import Service
+from clusterwright.sizing.serving.replicas import replicas_needed
+from clusterwright.sizing.serving.service import Service, requests_of_users
 from clusterwright.sizing.serving.sizes import (
     Predicted,
     RatePoint,
@@ -219,7 +220,8 @@ def _sized(service: Service, fitting: _Fitting, loads: _Loads, confidence: float
     allowed = loads.room & (least <= best[:, None] + 1e-12)
     chosen = np.argmin(np.where(allowed, needed, np.inf), axis=1)
     lines = np.arange(count)
-    replicas = np.maximum(np.ceil(needed[lines, chosen] - 1e-9), 1.0)
+    asked = loads.asked[lines, chosen]
+    replicas = replicas_needed(requests_per_s=asked, replica_requests_per_s=capacity[lines, chosen])
     final = loads_at(service, columns, fitting.index, _load(loads, replicas))
     in_time = goal_scores(goals, bands, loads.first_at, loads.token_at, loads.room)
     carried = score(bands[THROUGHPUT], np.log(needed * slow_rate / replicas[:, None]), high=False)
@@ -232,7 +234,7 @@ def _sized(service: Service, fitting: _Fitting, loads: _Loads, confidence: float
             _Found(
                 replicas=int(replicas[line]),
                 capacity=float(capacity[line, chosen[line]]),
-                asked=float(loads.asked[line, chosen[line]]),
+                asked=float(asked[line]),
                 shortfall=float(missed[line, chosen[line]]),
                 confidence=confidence,
                 probability=probability(float(np.minimum(in_time, carried)[line].max())),
@@ -261,7 +263,7 @@ def _rates(service: Service, answer_s: Array) -> Array:
     load = service.load
     if load.requests_per_s is not None:
         return np.full(answer_s.shape, load.requests_per_s)
-    return load.users / (load.think_s + answer_s)
+    return np.asarray(requests_of_users(users=load.users, think_s=load.think_s, answer_s=answer_s))
 
 
 def _load(loads: _Loads, replicas: Array) -> Array:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import NormalDist
 
+from clusterwright.formulas import Term, formula
+from clusterwright.sizing.columns import Values
 from clusterwright.sizing.serving.replicas import spare_replicas
 from clusterwright.workload.inference import NamedModel
 
@@ -63,6 +65,41 @@ class Lengths:
         return 0.5 * math.erfc((math.log(tokens / self.mean) + spread**2 / 2.0) / spread / math.sqrt(2.0))
 
 
+@formula(
+    "{users} / ({think_s} + {answer_s})",
+    source="interactive response time law, N / (Z + T)",
+    users=Term("users at the peak"),
+    think_s=Term("think time", ",.6g", "s"),
+    answer_s=Term("time of an answer", ",.4g", "s"),
+)
+def requests_of_users(*, users: float, think_s: float, answer_s: Values) -> Values:
+    """Return the requests per second of users who ask again after they have read; who waits thinks for no time."""
+    return users / (think_s + answer_s)
+
+
+@formula(
+    "{mean} × {peak_over_mean} × {growth}",
+    source="the busiest time of a day at the end of the horizon",
+    mean=Term("of today, on average"),
+    peak_over_mean=Term("peak over mean", ".4g"),
+    growth=Term("growth", ".4g"),
+)
+def at_the_peak(*, mean: float, peak_over_mean: float, growth: float) -> float:
+    """Return the requests per second, or the users, of the busiest time that replicas are sized for."""
+    return mean * peak_over_mean * growth
+
+
+@formula(
+    "{requests_per_s} × {tokens}",
+    source="what is asked: explain peak_requests_per_s",
+    requests_per_s=Term("requests/s at the peak"),
+    tokens=Term("tokens of an answer"),
+)
+def tokens_asked_per_s(*, requests_per_s: float, tokens: float) -> float:
+    """Return the output tokens per second that requests ask for."""
+    return requests_per_s * tokens
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Load:
     """How often the service is asked at its peak.
@@ -78,8 +115,10 @@ class Load:
     think_s: float = 0.0
 
     def rate(self, answer_s: float) -> float:
-        """Return the requests per second where an answer takes so long: `N / (Z + T)`, the interactive law."""
-        return self.users / (self.think_s + answer_s) if self.requests_per_s is None else self.requests_per_s
+        """Return the requests per second where an answer takes so long."""
+        if self.requests_per_s is not None:
+            return self.requests_per_s
+        return float(requests_of_users(users=self.users, think_s=self.think_s, answer_s=answer_s))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -66,13 +66,15 @@ class ReplicaMemory:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaStep:
-    """Seconds of one decode step by what takes them."""
+    """Seconds of one decode step by what takes them, as in `step.StepTime`."""
 
     compute: float
     weights: float
+    products: float
     cache: float
     network: float
     overhead: float
+    factor: float
     total: float
 
 

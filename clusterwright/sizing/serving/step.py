@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clusterwright.formulas import Term, formula
 from clusterwright.sizing.columns import Array, Values
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.memory import touched_adapters, touched_experts, weight_bytes
@@ -23,14 +24,36 @@ ADAPTER_SLOWDOWN = (1.08, 1.2, 1.5)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepTime:
-    """Seconds of a step by what takes them; total: with what overlaps counted once."""
+    """Seconds of a step by what takes them.
+
+    Attributes:
+        compute, weights: multiplying, and reading the weights; products: both, with what overlaps counted once.
+        factor: of the sum of products, cache, network and overhead: drafts, and what was measured of whole steps.
+        total: of the step.
+    """
 
     compute: Array
     weights: Array
+    products: Array
     cache: Array
     network: Array
     overhead: Array
+    factor: Array
     total: Array
+
+
+@formula(
+    "({products_s} + {cache_s} + {network_s} + {overhead_s}) × {factor}",
+    source="roofline of computing and reading, (t_c³ + t_w³)^(1/3); clusterwright/sizing/serving/step.py",
+    products_s=Term("matrix products", ",.3f", "ms", 1e3),
+    cache_s=Term("keys and values", ",.3f", "ms", 1e3),
+    network_s=Term("collectives", ",.3f", "ms", 1e3),
+    overhead_s=Term("fixed times", ",.3f", "ms", 1e3),
+    factor=Term("drafts and calibration", ",.4f"),
+)
+def step_s(*, products_s: Values, cache_s: Values, network_s: Values, overhead_s: Values, factor: Values) -> Values:
+    """Return the seconds of one step from those of its parts."""
+    return (products_s + cache_s + network_s + overhead_s) * factor
 
 
 def decode_step(
@@ -82,14 +105,16 @@ def decode_step(
         + sequences * factors.sequence_s
     )
     each_draft = np.where(np.asarray(place.draft_step_share) > 0, place.draft_step_share, factors.draft_cost)
-    drafting = 1.0 + place.draft_tokens * each_draft
-    total = (products + cache + network + overhead) * drafting * factors.step_scale
+    factor = (1.0 + place.draft_tokens * each_draft) * factors.step_scale
+    total = step_s(products_s=products, cache_s=cache, network_s=network, overhead_s=overhead, factor=factor)
     return StepTime(
         compute=np.asarray(dense_compute + expert_compute),
         weights=np.asarray(dense_weights + expert_weights),
+        products=np.asarray(products),
         cache=np.asarray(cache),
         network=np.asarray(network),
         overhead=np.asarray(overhead),
+        factor=np.asarray(factor),
         total=np.asarray(total),
     )
 
