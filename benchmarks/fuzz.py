@@ -537,7 +537,7 @@ def _measurements(case: Case, valid: str, validate: Callable[..., int]) -> None:
 
 def a_trace(case: Case) -> None:
     """Read a trace of requests."""
-    from clusterwright.sizing.serving.requests import read_trace
+    from clusterwright.sizing.serving.arrivals.requests import read_trace
 
     read_trace(case.file("trace.csv", spoilt_table(TRACE, case.chance)))
 

@@ -23,12 +23,12 @@ import numpy as np
 from clusterwright.catalog.load import load
 from clusterwright.catalog.records import Catalogue
 from clusterwright.evidence.models import catalogued, find
+from clusterwright.sizing.serving.arrivals.open_loop import METRICS, latencies, serve_arrivals
+from clusterwright.sizing.serving.arrivals.requests import Lengths, RequestMix, log_normal, poisson
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.configuration import device_of
-from clusterwright.sizing.serving.open_loop import METRICS, latencies, serve_arrivals
-from clusterwright.sizing.serving.requests import Lengths, RequestMix, log_normal, poisson
 from clusterwright.sizing.serving.simulation.fleet import Outcome, simulate
-from clusterwright.sizing.serving.step_table import StepTable, tabulated
+from clusterwright.sizing.serving.simulation.step_table import StepTable, tabulated
 from clusterwright.workload.inference import ServedModel
 
 SHARES = (0.5, 0.95)

@@ -10,7 +10,7 @@ import selectors
 from dataclasses import dataclass, field
 from typing import Any
 
-from clusterwright.sizing.serving.step_table import StepTable
+from clusterwright.sizing.serving.simulation.step_table import StepTable
 
 
 class Clock:

@@ -26,12 +26,12 @@ from clusterwright.plan.document import dumps
 from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.job import service_of
 from clusterwright.plan.serving.record import ServingOption, ServingPlan, serving_plan
+from clusterwright.sizing.serving.arrivals.requests import poisson
 from clusterwright.sizing.serving.calibration import load_calibration
 from clusterwright.sizing.serving.replica_times import replica_columns, request_mix, scaled_work
-from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.service import Service
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate
-from clusterwright.sizing.serving.step_table import StepTable, tabulated
+from clusterwright.sizing.serving.simulation.step_table import StepTable, tabulated
 from tests.plan.stand_in_service import Clock, Loop, StandIn
 from tests.ports import free_port
 

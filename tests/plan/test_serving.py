@@ -27,13 +27,13 @@ from clusterwright.plan.facts import Facts
 from clusterwright.plan.serving.job import service_of
 from clusterwright.plan.serving.record import Outcome, ServingOption, ServingPlan, serving_option, serving_plan
 from clusterwright.plan.text.money import USD
+from clusterwright.sizing.serving.arrivals.requests import poisson
 from clusterwright.sizing.serving.calibration import load_calibration
 from clusterwright.sizing.serving.replica_times import replica_columns, request_mix, scaled_work
-from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.search import search
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate
+from clusterwright.sizing.serving.simulation.step_table import tabulated
 from clusterwright.sizing.serving.step import step_s
-from clusterwright.sizing.serving.step_table import tabulated
 from tests.opened import explanations
 
 from .examples import shipped

@@ -16,8 +16,8 @@ from clusterwright.blueprint.workloads.traffic import TokenLengths, Traffic
 from clusterwright.errors import InputError
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.records.run import StorageNeed
+from clusterwright.sizing.serving.arrivals.requests import POINTS, Requests, mix_of, rate_of, read_trace
 from clusterwright.sizing.serving.configuration import framework_of
-from clusterwright.sizing.serving.requests import POINTS, Requests, mix_of, rate_of, read_trace
 from clusterwright.sizing.serving.service import (
     Adapters,
     Batching,

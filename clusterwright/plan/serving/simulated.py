@@ -13,13 +13,13 @@ from clusterwright.plan.record import Plan
 from clusterwright.plan.serving.job import service_of, trace_of
 from clusterwright.plan.serving.record import ServingOption, serving_plan
 from clusterwright.sizing.columns import Array
+from clusterwright.sizing.serving.arrivals.requests import Requests, poisson, replayed
 from clusterwright.sizing.serving.calibration import load_calibration
 from clusterwright.sizing.serving.replica_times import Replica, replica_columns, request_mix, scaled_work
-from clusterwright.sizing.serving.requests import Requests, poisson, replayed
 from clusterwright.sizing.serving.service import Service, Task
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate, simulate_apart
+from clusterwright.sizing.serving.simulation.step_table import StepTable, tabulated
 from clusterwright.sizing.serving.sizes import ReplicaLayout
-from clusterwright.sizing.serving.step_table import StepTable, tabulated
 
 SHARES = (0.5, 0.95, 0.99)
 REQUESTS = 10_000

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from clusterwright.catalog.records import Accelerator
 from clusterwright.sizing.columns import Array
 from clusterwright.sizing.finetuning.job import FinetuneJob, FinetuneLayout, Rollouts
+from clusterwright.sizing.serving.arrivals.requests import Lengths, log_normal
 from clusterwright.sizing.serving.calibration import (
     THROUGHPUT,
     Calibration,
@@ -36,7 +37,6 @@ from clusterwright.sizing.serving.calibration import (
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice, stacked, taken
 from clusterwright.sizing.serving.configuration import Configuration, place_of
 from clusterwright.sizing.serving.memory import cache_bytes, cache_copies, weight_bytes
-from clusterwright.sizing.serving.requests import Lengths, log_normal
 from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time
 from clusterwright.workload.inference import ServedModel
 

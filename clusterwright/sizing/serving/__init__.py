@@ -1,1 +1,1 @@
-"""Memory, step time and latency of serving replicas. Start with `closed_loop` and `open_loop`."""
+"""Memory, step time and latency of serving replicas, and how many a service needs; `search` is the way through."""

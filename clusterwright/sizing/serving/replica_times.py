@@ -18,8 +18,10 @@ import numpy.typing as npt
 from clusterwright.catalog.records import NodeType
 from clusterwright.catalog.software.mig import compute_slices_of, profiles_by_gpu
 from clusterwright.sizing.columns import Array
-from clusterwright.sizing.serving import requests
-from clusterwright.sizing.serving.batches import BatchWork, batch_sizes, gathered
+from clusterwright.sizing.serving.arrivals import requests
+from clusterwright.sizing.serving.arrivals.batches import BatchWork, batch_sizes, gathered
+from clusterwright.sizing.serving.arrivals.open_loop import PER_TOKEN, latencies
+from clusterwright.sizing.serving.arrivals.requests import RequestMix, log_normal
 from clusterwright.sizing.serving.calibration import (
     MANY_REQUESTS,
     THROUGHPUT,
@@ -43,8 +45,6 @@ from clusterwright.sizing.serving.memory import (
     largest_batch,
     touched_experts,
 )
-from clusterwright.sizing.serving.open_loop import PER_TOKEN, latencies
-from clusterwright.sizing.serving.requests import RequestMix, log_normal
 from clusterwright.sizing.serving.service import Batching, Lengths, Service, Task
 from clusterwright.sizing.serving.sizes import ReplicaLayout, ReplicaMemory
 from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time, tokens_per_step

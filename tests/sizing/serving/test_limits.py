@@ -7,11 +7,11 @@ import pytest
 
 from clusterwright.catalog.load import load
 from clusterwright.evidence.models import catalogued, find
+from clusterwright.sizing.serving.arrivals.open_loop import FIRST_TOKEN, PER_TOKEN, Goal, largest_rate
+from clusterwright.sizing.serving.arrivals.requests import Lengths, RequestMix
 from clusterwright.sizing.serving.closed_loop import serve
 from clusterwright.sizing.serving.columns import Deployment, Factors
 from clusterwright.sizing.serving.configuration import device_of
-from clusterwright.sizing.serving.open_loop import FIRST_TOKEN, PER_TOKEN, Goal, largest_rate
-from clusterwright.sizing.serving.requests import Lengths, RequestMix
 
 _CATALOGUE = load()
 #: MLPerf Inference 6.0: model, accelerator, accelerators of a replica, bytes of a weight and bits, lengths, limits.

@@ -8,17 +8,17 @@ import pytest
 
 from clusterwright.catalog import lookup
 from clusterwright.catalog.load import load
+from clusterwright.sizing.serving.arrivals.requests import poisson
 from clusterwright.sizing.serving.calibration import NOTHING_FITTED, Calibration, load_calibration
 from clusterwright.sizing.serving.closed_loop import handing_s
 from clusterwright.sizing.serving.layouts import layouts
 from clusterwright.sizing.serving.pools import apart_sizes
 from clusterwright.sizing.serving.replica_times import replica_columns, request_mix, scaled_work
-from clusterwright.sizing.serving.requests import poisson
 from clusterwright.sizing.serving.search import search
 from clusterwright.sizing.serving.service import LatencyGoals, Lengths, Load, Service
 from clusterwright.sizing.serving.simulation.fleet import Outcome, simulate_apart, transfer_s
+from clusterwright.sizing.serving.simulation.step_table import tabulated
 from clusterwright.sizing.serving.sizes import ReplicaLayout, ServingSize, nodes_of_all
-from clusterwright.sizing.serving.step_table import tabulated
 from clusterwright.workload.inference import inference_model
 
 _CATALOGUE, _CALIBRATION = load(), load_calibration()

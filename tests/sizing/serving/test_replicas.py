@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from clusterwright.catalog.load import load
 from clusterwright.errors import InputError
+from clusterwright.sizing.serving.arrivals.open_loop import FIRST_TOKEN, PER_TOKEN, Goal, largest_rate
+from clusterwright.sizing.serving.arrivals.requests import RequestMix, log_normal, poisson
 from clusterwright.sizing.serving.autoscaling import Autoscaler, daily_curve, day, minutes, start_s
-from clusterwright.sizing.serving.open_loop import FIRST_TOKEN, PER_TOKEN, Goal, largest_rate
 from clusterwright.sizing.serving.replicas import enough_up, matched_pools, replicas, spare_replicas
-from clusterwright.sizing.serving.requests import RequestMix, log_normal, poisson
 from clusterwright.sizing.serving.simulation.fleet import Router, simulate
-from clusterwright.sizing.serving.step_table import tabulated
+from clusterwright.sizing.serving.simulation.step_table import tabulated
 
 
 def test_replicas_carry_the_peak_and_one_fewer_does_not() -> None:

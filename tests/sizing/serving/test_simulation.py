@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
 from clusterwright.sizing.columns import Array
-from clusterwright.sizing.serving.requests import Lengths, RequestMix, Requests, log_normal, poisson
+from clusterwright.sizing.serving.arrivals.requests import Lengths, RequestMix, Requests, log_normal, poisson
 from clusterwright.sizing.serving.simulation.fleet import Outcome, Router, simulate, simulate_apart, transfer_s
-from clusterwright.sizing.serving.step_table import StepTable
+from clusterwright.sizing.serving.simulation.step_table import StepTable
 
 
 def _table(

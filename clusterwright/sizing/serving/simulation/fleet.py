@@ -6,9 +6,9 @@ from enum import StrEnum
 import numpy as np
 
 from clusterwright.sizing.columns import Array
-from clusterwright.sizing.serving.requests import Requests
+from clusterwright.sizing.serving.arrivals.requests import Requests
+from clusterwright.sizing.serving.simulation.step_table import StepTable
 from clusterwright.sizing.serving.simulation.worker import Journey, Worker
-from clusterwright.sizing.serving.step_table import StepTable
 
 
 class Router(StrEnum):

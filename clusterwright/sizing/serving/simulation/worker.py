@@ -15,8 +15,8 @@ import math
 from collections import deque
 
 from clusterwright.errors import InputError
-from clusterwright.sizing.serving.requests import Requests
-from clusterwright.sizing.serving.step_table import StepTable
+from clusterwright.sizing.serving.arrivals.requests import Requests
+from clusterwright.sizing.serving.simulation.step_table import StepTable
 
 #: Of a difference of step times, below which they count as equal.
 _NO_SLOPE = 1e-15

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from clusterwright.catalog.load import load
-from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
-from clusterwright.sizing.serving.open_loop import (
+from clusterwright.sizing.serving.arrivals.open_loop import (
     FIRST_TOKEN,
     METRICS,
     PER_TOKEN,
@@ -20,7 +19,8 @@ from clusterwright.sizing.serving.open_loop import (
     latencies,
     serve_arrivals,
 )
-from clusterwright.sizing.serving.requests import Lengths, RequestMix, log_normal
+from clusterwright.sizing.serving.arrivals.requests import Lengths, RequestMix, log_normal
+from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.step import decode_step, prefill_time
 from clusterwright.workload.inference import ServedModel
 
@@ -30,7 +30,7 @@ Known = tuple[ServedModel, ServingDevice, Deployment, Factors]
 @pytest.fixture(scope="module")
 def benchmark() -> ModuleType:
     """Return the benchmark, which draws the cases."""
-    path = Path(__file__).parents[3] / "benchmarks" / "serving_simulation.py"
+    path = Path(__file__).parents[4] / "benchmarks" / "serving_simulation.py"
     spec = importlib.util.spec_from_file_location("serving_simulation", path)
     assert spec is not None
     assert spec.loader is not None

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.sizing.columns import Array, Values
+from clusterwright.sizing.serving.arrivals.requests import RequestMix
 from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
 from clusterwright.sizing.serving.memory import largest_batch
-from clusterwright.sizing.serving.requests import RequestMix
 from clusterwright.sizing.serving.step import decode_step, prefill_alone, prefill_time, tokens_per_step
 from clusterwright.workload.inference import ServedModel
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.errors import InputError
-from clusterwright.sizing.serving.requests import RequestMix, log_normal, mix_of, poisson, read_trace, uniform
+from clusterwright.sizing.serving.arrivals.requests import RequestMix, log_normal, mix_of, poisson, read_trace, uniform
 
 
 @given(mean=st.floats(20, 1e5), ratio=st.floats(1.0, 3.5))

@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clusterwright.sizing.columns import Array, Values
-from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
-from clusterwright.sizing.serving.requests import RequestMix
-from clusterwright.sizing.serving.step import decode_step
-from clusterwright.sizing.serving.worker_load import (
+from clusterwright.sizing.serving.arrivals.requests import RequestMix
+from clusterwright.sizing.serving.arrivals.worker_load import (
     WorkerLoad,
     backlog_of,
     busy,
@@ -22,6 +20,8 @@ from clusterwright.sizing.serving.worker_load import (
     load_of,
     variability,
 )
+from clusterwright.sizing.serving.columns import Deployment, Factors, ServingDevice
+from clusterwright.sizing.serving.step import decode_step
 from clusterwright.workload.inference import ServedModel
 
 Flags = npt.NDArray[np.bool_]

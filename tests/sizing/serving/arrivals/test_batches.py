@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from clusterwright.sizing.serving.batches import BatchWork, batch_sizes, gathered, mean_longest
-from clusterwright.sizing.serving.requests import Lengths, RequestMix, log_normal
+from clusterwright.sizing.serving.arrivals.batches import BatchWork, batch_sizes, gathered, mean_longest
+from clusterwright.sizing.serving.arrivals.requests import Lengths, RequestMix, log_normal
 
 _INPUT_S, _STEP_S, _SEQUENCE_S = 0.02, 0.01, 0.0002
 

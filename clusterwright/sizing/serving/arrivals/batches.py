@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from clusterwright.sizing.columns import Array
-from clusterwright.sizing.serving.latency_points import normal_quantile
-from clusterwright.sizing.serving.requests import RequestMix
+from clusterwright.sizing.serving.arrivals.latency_points import normal_quantile
+from clusterwright.sizing.serving.arrivals.requests import RequestMix
 
 #: Batches that are drawn in each of several chains, of which the first part only fills the queue; requests of each that
 #: are looked at.
