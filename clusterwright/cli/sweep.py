@@ -104,7 +104,7 @@ def _services(space: Space, *, as_json: bool, every: bool, files: tuple[Path | N
         write_typed_rows(services_rows(points, missing), COLUMNS, parquet)
         _say(parquet)
     if chart is not None:
-        from clusterwright.outputs.drawing.service_chart import service_chart
+        from clusterwright.outputs.drawing.sweep_chart import service_chart
 
         _write_text(chart, service_chart(points))
         _say(chart)

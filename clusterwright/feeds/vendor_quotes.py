@@ -3,19 +3,23 @@
 A quote is used or refused, never passed over: what is wrong with a line is reported with its place, all lines at once.
 """
 
+import csv
+import datetime as dt
+import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
+from clusterwright import input_files
 from clusterwright.blueprint.reading.problems import Problem
-from clusterwright.blueprint.reading.table import Row, Table, is_formula, read_table
+from clusterwright.blueprint.reading.table import Row, Table, is_formula, read_table, table_of
 from clusterwright.errors import InputError
 from clusterwright.facility.bill import BillLine
 from clusterwright.feeds.exchange_rates import Rate, day, number
-from clusterwright.feeds.workbook_table import read_workbook
 from clusterwright.pricing.quoted import QuotedPrice
 
 #: Columns of the bill that are read, by their titles in the workbook.
@@ -49,6 +53,7 @@ _NAMES = frozenset(_TITLES.values())
 _WHAT = "quotes"
 #: The price basis of lines that money is not counted with.
 TO_BE_QUOTED = "to be quoted"
+_SHEET = "Bill of materials"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +103,7 @@ def read_vendor_quotes(path: Path, rates: Mapping[str, Rate]) -> VendorQuotes:
     Raises:
         InputError: the file cannot be read; BlueprintError: its columns are wrong, or nothing is quoted.
     """
-    raw = read_workbook(path, what=_WHAT) if path.suffix.lower() == ".xlsx" else read_table(path, what=_WHAT)
+    raw = _bill_table(path, what=_WHAT) if path.suffix.lower() == ".xlsx" else read_table(path, what=_WHAT)
     table = _named(raw)
     rows = tuple(row for row in table.rows if any(row.text(name) for name in QUOTE_COLUMNS.values()))
     if not rows and not table.problems:
@@ -353,3 +358,48 @@ def _price(row: Row, name: str, rates: Mapping[str, Rate]) -> QuotedPrice:
 def _close(name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _bill_table(path: Path, *, what: str) -> Table:
+    """Return the table of a workbook's sheet `Bill of materials`, or of its only sheet; line numbers are its rows.
+
+    Formulas are texts that start with `=`: what they would give is not read.
+
+    Raises:
+        InputError: the file cannot be read, is no workbook, is too large, or has no such sheet.
+    """
+    advice = "save the bill's sheet alone as XLSX, or as CSV UTF-8"
+    book = input_files.read_workbook(path, what=f"a workbook of {what}", advice=advice)
+    if _SHEET not in book.sheetnames and len(book.worksheets) != 1:
+        raise InputError(f"{path.name} has no sheet {_SHEET!r}", help="keep the name of the bill's sheet")
+    sheet = book[_SHEET] if _SHEET in book.sheetnames else book.worksheets[0]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    rows = [[_text(value) for value in row] for row in sheet.iter_rows(values_only=True)]
+    # Cells below the title row's last one are no columns; sums and remarks below the table have no line number.
+    width = max((index for index, text in enumerate(rows[0], start=1) if text), default=0) if rows else 0
+    first = (
+        next((index for index, title in enumerate(rows[0]) if title.casefold() in {"line", "part"}), 0) if rows else 0
+    )
+    for index, row in enumerate(rows):
+        # A row without a line number is not part of the bill unless somebody wrote a quote beside it.
+        kept = index == 0 or row[first] or _is_quoted(rows[0], row)
+        writer.writerow(row[:width] if kept else [])
+    return table_of(buffer.getvalue(), name=path.name, what=what)
+
+
+def _is_quoted(titles: list[str], row: list[str]) -> bool:
+    named = ("quote", "vendor", "lead time")
+    return any(text and title.casefold().startswith(named) for title, text in zip(titles, row, strict=True))
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - whatever a cell holds
+    if value is None:
+        return ""
+    if isinstance(value, dt.datetime | dt.date):
+        return value.isoformat()[:10]
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int | float):
+        return f"{value:.15g}"
+    return " ".join(str(value).split())

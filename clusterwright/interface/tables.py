@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_type_hints
 
-from clusterwright.pricing.relation import relation
+from clusterwright.pricing.statements import relation
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

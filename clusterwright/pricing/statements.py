@@ -1,6 +1,7 @@
-"""SQL statements, which are in files of their own, as DuckDB runs them: their values, and the database in memory."""
+"""SQL statements, which are in files of their own, as DuckDB runs them: their values, the database in memory, rows."""
 
 import datetime as dt
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.assets import root
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, Statement
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation, Statement
 
 
 @cache
@@ -122,3 +123,22 @@ def exactly(path: Path) -> str:
 def without_progress_bar(connection: "DuckDBPyConnection") -> None:
     """Keep DuckDB from drawing a progress bar, which it does on stdout after two seconds: into the middle of JSON."""
     connection.execute("set enable_progress_bar = false")
+
+
+def relation(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> "DuckDBPyRelation":
+    """Return rows as a relation in a database of its own, which lives as long as the relation.
+
+    Args:
+        rows: values by column.
+        types: DuckDB's type of every column, in order; names and types are our own, never a user's.
+    """
+    connection = in_memory()
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in types.items())
+    connection.execute(f"create table answer ({columns})")
+    shape = json.dumps([dict(types)])
+    # Rows go in as JSON, which DuckDB reads faster than Python's values one by one.
+    connection.execute(
+        "insert into answer select unnest(from_json(cast($rows as json), $shape), recursive := true)",
+        {"rows": json.dumps(rows, default=str), "shape": shape},
+    )
+    return connection.table("answer")

@@ -15,7 +15,7 @@ from clusterwright.diff.causes import Causes
 from clusterwright.diff.differences import differences
 from clusterwright.errors import InputError
 from clusterwright.interface.sweeping import Request, Space, space_of
-from clusterwright.outputs.drawing.service_chart import service_chart
+from clusterwright.outputs.drawing.sweep_chart import service_chart
 from clusterwright.plan.serving.record import Outcome
 from clusterwright.plan.text.money import USD
 from clusterwright.sweep.records import NotSized

@@ -1,7 +1,10 @@
-"""From a case file to a checked case: positions, "did you mean", every mistake at once."""
+"""From a case file to a checked case: positions, "did you mean", every mistake at once.
+
+Where every value is right by itself, the case may still be wrong: categories that nothing pays, tax unprepared.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,10 +17,9 @@ from clusterwright.blueprint.reading.document import Document, parse
 from clusterwright.blueprint.reading.problems import BlueprintError, Problem, dotted
 from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.errors import InputError
-from clusterwright.evidence.cost_cases.case import Expected, TcoCase
-from clusterwright.evidence.cost_cases.faults import faults
+from clusterwright.evidence.cost_cases.case import Expected, Option, TcoCase
 from clusterwright.evidence.cost_cases.fields import Positive
-from clusterwright.evidence.cost_cases.sections import CapitalCost, GoodputLoss, Support
+from clusterwright.evidence.cost_cases.sections import BILLED, CapitalCost, GoodputLoss, Support
 from clusterwright.input_files import read_text
 
 #: A page of text; reading YAML with positions takes about 14 µs a byte.
@@ -31,6 +33,10 @@ _NESTED = re.compile(r"(?:[a-z]+-)*[a-z]*\[.*\]$")
 _SECTIONS = ("dict_type", "model_type", "model_attributes_type")
 _FORM_MISSED = (*_SECTIONS, "list_type")
 _HELP = "clusterwright docs tco-cases shows a whole case"
+#: Running costs that every case may name, whether it has them or not.
+_RUNNING = frozenset({*BILLED, "capital", "energy", "facility", "goodput_loss", "other", "support"})
+#: What is paid at single moments: nothing is a share of it, and no year changes it.
+_ONCE = frozenset({"purchase", "installation", "spares", "resale", "one_time"})
 
 
 def read_case(path: Path) -> tuple[TcoCase, Document]:
@@ -60,7 +66,7 @@ def _case(document: Document) -> tuple[TcoCase | None, tuple[Problem, ...]]:
         case = TcoCase.model_validate(document.value, context={"usd_per": _rates(document.value)})
     except ValidationError as error:
         return None, tuple(_problem(item, document) for item in _telling(error))
-    return case, tuple(problem_at(document, place, fault) for place, fault in faults(case))
+    return case, tuple(problem_at(document, place, fault) for place, fault in _faults(case))
 
 
 def _flatten(document: Document, path: KeyPath, section: Any) -> None:  # noqa: ANN401 - YAML holds anything
@@ -96,6 +102,55 @@ def problem(document: Document, path: KeyPath, message: str, help_text: str | No
     """Return the error that shows one mistake found later, placed in the document."""
     one = problem_at(document, path, InputError(message, help=help_text))
     return BlueprintError(name=document.name, text=document.text, problems=(one,))
+
+
+def _faults(case: TcoCase) -> Iterator[tuple[KeyPath, InputError]]:
+    """Yield what is wrong with a case: where, and what."""
+    running = _running(case)
+    for name, option in case.options.items():
+        for path, category in _named(option):
+            if category not in running:
+                yield ("options", name, *path), _unknown(category, running)
+        yield from ((("options", name, *path), error) for path, error in _shares_of_shares(option))
+        if case.tax_rate and option.purchase and not option.depreciation:
+            told = f"tax_rate needs the depreciation of what {name} buys"
+            missing = InputError(told, help="for example depreciation: {method: macrs_5} beside the purchase")
+            yield ("options", name, "purchase"), missing
+
+
+def _running(case: TcoCase) -> set[str]:
+    """Return the categories of running costs that the case may name."""
+    given = {category for option in case.options.values() for category in option.monthly}
+    given |= {cost.category for option in case.options.values() for cost in option.costs}
+    return (given | _RUNNING) - _ONCE
+
+
+def _named(option: Option) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the categories that an option says something about, with their places in it."""
+    for category in option.by_year:
+        yield ("by_year", category), category
+    for key, given in (("support", option.support), ("goodput_loss", option.goodput_loss)):
+        if isinstance(given, Support | GoodputLoss):
+            yield from (((key, "of", number), category) for number, category in enumerate(given.of))
+
+
+def _unknown(category: str, running: set[str]) -> InputError:
+    if category in _ONCE:
+        return InputError(f"{category} is no running cost", help=f"of running costs: {', '.join(sorted(running))}")
+    close = get_close_matches(category, running, n=1)
+    help_text = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(sorted(running))}"
+    return InputError(f"there is no running cost of the category {category!r}", help=help_text)
+
+
+def _shares_of_shares(option: Option) -> Iterator[tuple[KeyPath, InputError]]:
+    """Yield shares that are meant of another share, which is not charged of it."""
+    shares = {"support": option.support, "goodput_loss": option.goodput_loss}
+    for key, given in shares.items():
+        if isinstance(given, Support | GoodputLoss):
+            for number, category in enumerate(given.of):
+                if shares.get(category) is not None:
+                    told = f"{category} is a share itself: {key} cannot be a share of it"
+                    yield (key, "of", number), InputError(told, help="raise the fraction by as much instead")
 
 
 def _telling(error: ValidationError) -> list[dict[str, Any]]:

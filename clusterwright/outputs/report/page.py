@@ -1,12 +1,15 @@
 """The cost report: one HTML file that opens anywhere, without network requests, and prints.
 
-Every number is computed here or before; the template only loops and prints, and escapes every text.
+Every number is computed here or before; the template only loops and prints, and escapes every text. Amounts stay on one
+line, and addresses in the words of a source are links.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from clusterwright import assets
 from clusterwright.explain.explanation import explanations
@@ -23,7 +26,6 @@ from clusterwright.outputs.report import memo as report_memo
 from clusterwright.outputs.report import risks as report_risks
 from clusterwright.outputs.report import tables as report_tables
 from clusterwright.outputs.report import what_if as report_what_if
-from clusterwright.outputs.report.reading import linked, unbroken
 from clusterwright.outputs.report.sensitivity import sensitivities
 from clusterwright.outputs.report.tables import heading
 from clusterwright.plan.alternatives.answer_basis import basis_lines
@@ -43,6 +45,13 @@ from clusterwright.units import percent
 TABS = ("decision", "money", "certainty", "bill", "cluster", "method")
 #: Of tables with a row for each way, this many rows are printed, so that eight sheets of A4 hold the report.
 MOST_PRINTED = 6
+#: The blank between a number and what it counts: `$1.24 M`, `54 %`.
+_WITHIN_AN_AMOUNT = re.compile(r"(?<=\d) (?=(?:M|%)(?!\w))")
+#: A host with or without a path, as sources are written down; names of files and instances end in none of these.
+_ADDRESS = re.compile(
+    r"(?<![\w@.-])(?:https?://)?(?P<place>(?:[a-z0-9-]+\.)+(?:ai|co|com|dev|fm|gov|io|jp|net|org)\b(?:/[\w./?=&%~+-]*\w)?)",
+    re.ASCII | re.IGNORECASE,
+)
 
 
 def report_html(plan: Plan, found: Finances, counted: Ledger, money: MoneyFormat) -> str:
@@ -60,9 +69,9 @@ def report_html(plan: Plan, found: Finances, counted: Ledger, money: MoneyFormat
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=unbroken,
+        finalize=_unbroken,
     )
-    environment.filters["linked"] = linked
+    environment.filters["linked"] = _linked
     return environment.get_template("report.html.j2").render(**_context(plan, counted, counted.book, found, money))
 
 
@@ -314,3 +323,28 @@ def _histories(plan: Plan, book: PriceBook) -> dict[str, tuple[PricePoint, ...]]
         for option in plan.options
         if option.design.facility is None
     }
+
+
+def _unbroken(value: object) -> object:
+    r"""Return a text whose amounts stay on one line; what is no plain text is returned as it is.
+
+    >>> _unbroken("$1.06 to 1.47 M, 54 % of 3 Mbit")
+    '$1.06 to 1.47\xa0M, 54\xa0% of 3 Mbit'
+    """
+    return _WITHIN_AN_AMOUNT.sub("\N{NO-BREAK SPACE}", value) if type(value) is str else value
+
+
+def _linked(text: str) -> Markup:
+    """Return a text as HTML, its addresses as links; everything else is escaped.
+
+    >>> _linked("A tracker (github.com/a/b), 00a")
+    Markup('A tracker (<a href="https://github.com/a/b" rel="noreferrer">github.com/a/b</a>), 00a')
+    >>> _linked("<b> p5.48xlarge pricing.yml")
+    Markup('&lt;b&gt; p5.48xlarge pricing.yml')
+    """
+    parts, at = [], 0
+    for found in _ADDRESS.finditer(text):
+        link = Markup('<a href="https://{place}" rel="noreferrer">{words}</a>')
+        parts += [escape(text[at : found.start()]), link.format(place=found["place"], words=found[0])]
+        at = found.end()
+    return Markup("").join([*parts, escape(text[at:])])

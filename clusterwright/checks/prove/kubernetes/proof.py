@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clusterwright.checks.prove.kubernetes import control_plane, links, network, nodes, pods, queues, sharing
+from clusterwright.checks.prove.kubernetes import control_plane, links, network, nodes, pods, queues
 from clusterwright.checks.prove.kubernetes.objects import FOLDER, Cluster, read_objects, read_values, read_yaml
 from clusterwright.checks.prove.papers import CellError, Papers, summed
 from clusterwright.checks.prove.records import Result, found, judged
@@ -43,7 +43,7 @@ _RULES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     control_plane.page,
     control_plane.slices,
     queues.shares,
-    sharing.shared,
+    nodes.shared,
 )
 
 

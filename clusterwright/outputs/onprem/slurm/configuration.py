@@ -1,7 +1,9 @@
-"""From a plan to Slurm's files for its cluster on premises."""
+"""From a plan to Slurm's files for its cluster on premises, with the scripts that look after nodes."""
 
 from dataclasses import replace
+from pathlib import Path
 
+from clusterwright import assets
 from clusterwright.blueprint.sections.jobs import SHARED_PATH
 from clusterwright.catalog.records import Catalogue
 from clusterwright.catalog.software import mig
@@ -10,9 +12,17 @@ from clusterwright.catalog.software.node import Software
 from clusterwright.errors import MissingFactError
 from clusterwright.facility.fabric.hop_groups import hop_groups
 from clusterwright.outputs.folder import File, text
-from clusterwright.outputs.onprem.slurm.cluster import DividedNodes, SharedNodes, SlurmCluster, slurm_texts, topology_of
-from clusterwright.outputs.onprem.slurm.health import health_documents
+from clusterwright.outputs.onprem.slurm.cluster import (
+    DividedNodes,
+    SharedNodes,
+    SlurmCluster,
+    host_list,
+    slurm_texts,
+    topology_of,
+)
 from clusterwright.outputs.onprem.slurm.tenants import accounts_of, tenant_documents
+from clusterwright.outputs.tables import csv_text
+from clusterwright.outputs.templates import render
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.training.record import TrainingPlan
 
@@ -24,6 +34,9 @@ ACCOUNTING_HOST = BACKUP_HOST
 STATE_FOLDER = f"{SHARED_PATH}/slurm/slurmctld"
 #: Share of a node's memory that jobs may use; the rest is for the operating system and page tables. An assumption.
 JOB_MEMORY_SHARE = 0.95
+#: Nightly copies of the accounting that stay. An assumption.
+BACKUPS = 30
+_COPIED = ("node_check.sh", "health_check.sh")
 
 
 def slurm_cluster(plan: Plan, option: Option, catalogue: Catalogue) -> SlurmCluster:
@@ -114,4 +127,45 @@ def slurm_files(plan: Plan, option: Option, catalogue: Catalogue) -> dict[str, F
         slices=cluster.slice_partition if cluster.whole_nodes < cluster.node_count else "",
         submits=isinstance(plan, TrainingPlan),
     )
-    return {name: text(content) for name, content in slurm_texts(cluster).items()} | tenants | health_documents(cluster)
+    return {name: text(content) for name, content in slurm_texts(cluster).items()} | tenants | _node_scripts(cluster)
+
+
+def _template(name: str) -> Path:
+    return assets.root() / "templates" / "slurm" / name
+
+
+def _node_scripts(cluster: SlurmCluster) -> dict[str, File]:
+    """Return the scripts, and the NVLink domains that they read where a system is a whole rack.
+
+    Args:
+        cluster: as Slurm knows it.
+    """
+    values = {
+        "imex": cluster.features.imex,
+        "accounting": cluster.accounting_host,
+        "shared": SHARED_PATH,
+        "keep": BACKUPS,
+    }
+    names = ["prolog.sh", "epilog.sh"]
+    if cluster.accounting_host is not None:
+        names += ["accounting_backup.sh", "accounting_restore.sh"]
+    files = {
+        f"node/{name}": File(content=text(render("slurm", f"{name}.j2", **values)).content, executable=True)
+        for name in names
+    }
+    files |= {f"node/{name}": File(content=_template(name).read_bytes(), executable=True) for name in _COPIED}
+    if cluster.domains:
+        files["node/nvlink_domains.csv"] = text(_domains(cluster))
+    return files
+
+
+def _domains(cluster: SlurmCluster) -> str:
+    """Return which host is in which NVLink domain."""
+    return csv_text(
+        ("host", "domain"),
+        (
+            (host_list(cluster.host_prefix, [node], digits=cluster.digits), f"nvl{number}")
+            for number, nodes in enumerate(cluster.domains, start=1)
+            for node in nodes
+        ),
+    )
