@@ -8,7 +8,7 @@ STACKS_PYTHON := $(CURDIR)/.venv-stacks/bin/python
 INSTALL := -m pip install -q --disable-pip-version-check --no-compile
 
 .DELETE_ON_ERROR:
-.PHONY: demo docs reference release test test-package test-stacks test-projects engine mutants mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix every-fault $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
+.PHONY: demo docs reference release test test-package test-stacks test-projects engine mutants mutants-fresh-sample mutants-drawn-anew coverage check check-python check-sql check-schemas check-wheel environments schema constraints constraints-stacks clean stacks-matrix every-fault $(PROJECTS:%=test-%) $(PROJECTS:%=check-%) $(PROJECTS:%=example-%)
 
 demo: .venv/installed ## size, price and write everything for the shipped blueprint
 	$(BIN)/clusterwright build blueprints/train-gpt3-175b.yaml -o out
@@ -55,8 +55,9 @@ mutants: environments ## plant mistakes, and see which of them the tests notice 
 	$(BIN)/python benchmarks/mutants.py run
 	$(BIN)/python benchmarks/mutants.py report
 
-mutants-drawn-anew: .venv-mutants/installed ## draw other mutants from today's code, without outcomes
+mutants-fresh-sample: .venv-mutants/installed ## sample other mutants of today's code, without outcomes
 	.venv-mutants/bin/python benchmarks/mutants.py sample
+mutants-drawn-anew: mutants-fresh-sample # its former name
 
 coverage: environments ## the tests of the package once more, with the lines that none of them runs; at least 90 % must be run
 	$(BIN)/coverage erase

@@ -94,7 +94,7 @@ def decided_plans(tmp_path_factory: pytest.TempPathFactory) -> DecidedPlans:
 
 
 @pytest.fixture(autouse=True)
-def _decided_anew_where_replaced(monkeypatch: pytest.MonkeyPatch, decided_plans: DecidedPlans) -> Iterator[None]:
+def _plans_decided_again_where_replaced(monkeypatch: pytest.MonkeyPatch, decided_plans: DecidedPlans) -> Iterator[None]:
     """Bypass the shared plans in a test with replaced parts of the program."""
     decided_plans.replacing = monkeypatch
     yield

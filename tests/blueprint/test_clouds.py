@@ -210,7 +210,7 @@ def test_examples_in_messages_are_of_the_cloud(target: type[CloudTarget]) -> Non
     assert example in str(raised.value.errors()[0]["ctx"]["help"])  # type: ignore[attr-defined]
 
 
-def test_a_target_without_hardware_is_said_beside_what_else_is_wrong(tmp_path: Path) -> None:
+def test_a_target_without_hardware_is_reported_with_the_other_mistakes(tmp_path: Path) -> None:
     """A missing region and a number that is none hide no missing instance or system; nothing is said twice."""
     path = tmp_path / "small.yaml"
     text = (Path(__file__).parents[1] / "small.yaml").read_text(encoding="utf-8").partition("targets:")[0]

@@ -217,7 +217,7 @@ def test_mistakes_of_form_have_an_id(tmp_path: Path, rule: str, wrong: str) -> N
     assert "help: " in said
 
 
-def test_mistakes_are_told_with_those_of_other_sections(tmp_path: Path) -> None:
+def test_mistakes_are_reported_with_those_of_other_sections(tmp_path: Path) -> None:
     """A blueprint that cannot be read elsewhere shows what is wrong with its directory at the same time."""
     said = problems(tmp_path, f"{DIRECTORY.replace('ldaps', 'ldap')}  partition: 7\n")
     assert "error[DIR001]: " in said

@@ -197,7 +197,7 @@ def test_regions_without_the_type(tmp_path: Path, cloud: str, region: str, ids: 
     ],
 )
 def test_what_a_region_was_meant_for(tmp_path: Path, cloud: str, region: str, said: str) -> None:
-    """A slip of the pen, or another cloud's region, is told as such; a region that exists gets no suggestion."""
+    """A slip of the pen, or another cloud's region, is reported as such; a region that exists gets no suggestion."""
     (found,) = problems(tmp_path, cloud, f"region={region}")
     assert (found.help or "").startswith(said)
 

@@ -151,7 +151,7 @@ def test_help_of_what_the_schema_alone_refuses(tmp_path: Path, old: str, new: st
 
 
 @pytest.mark.parametrize(("written", "more"), [(["aws", "gcp"], True), ([{"aws": {}}], False), ([["aws"]], False)])
-def test_a_list_of_keys_is_told_of_sections(written: list[object], more: bool) -> None:
+def test_a_list_of_keys_gets_advice_about_sections(written: list[object], more: bool) -> None:
     """Targets in a list of names are keys, each with a section; what else is in the list is no name."""
     said = what_stands_here(("targets",), {"targets": written})
     assert said == f"known here: api, aws, azure, gcp, onprem{'; each is a key with a section of its own' * more}"

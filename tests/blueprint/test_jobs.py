@@ -164,7 +164,7 @@ EVERYTHING = (
 )
 
 
-def test_mistakes_of_several_keys_are_told_at_once(tmp_path: Path) -> None:
+def test_mistakes_of_several_keys_are_reported_at_once(tmp_path: Path) -> None:
     """Keys of other environments, Megatron-LM out of reach, data without tokenizer, an image out of reach: all six."""
     expected = [
         ("JOB007", "image"),

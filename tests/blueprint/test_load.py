@@ -65,7 +65,7 @@ def test_every_mistake_is_shown_at_once_with_its_place(tmp_path: Path) -> None:
     assert text.count("error") == 5
 
 
-def test_unknown_names_are_told_with_the_mistakes_of_form(tmp_path: Path) -> None:
+def test_unknown_names_are_reported_with_the_mistakes_of_form(tmp_path: Path) -> None:
     """Model, instance, system, storage and switch are looked up though a number is wrong; own parts are not known."""
     wrong = GOOD.replace("gpt3-175b", "gpt3-174b").replace("tokens: 300e9", "tokens: 300 GB")
     targets = (

@@ -117,6 +117,6 @@ def test_one_problem_at_its_place(tmp_path: Path, line: str, message: str, marke
 
 
 def test_all_at_once(tmp_path: Path) -> None:
-    """Mistakes of several sections are told together."""
+    """Mistakes of several sections are reported together."""
     line = "tco: {tax_rate: 1, growth: x, hybrid: [{owned: 2}, {owned: 3}], cloud: {support: no, setup: -1 USD}}"
     assert sorted(text for _, text in _problems(tmp_path, line)) == ["-1 USD", "1", "2", "3", "no", "x"]

@@ -21,7 +21,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_facts_and_prices(tmp_path: Path) -> None:
-    """Known parts change, a new one equals another but for its own facts; what the catalogue has is told beside it."""
+    """Known parts change, a new one equals another but for its own facts; what the catalogue has is named beside it."""
     own = read_parts(
         written(
             tmp_path,
@@ -69,7 +69,7 @@ def test_facts_and_prices(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_cells(tmp_path: Path, line: str, message: str, under: str | None) -> None:
-    """Each is told with its place and what to do."""
+    """Each is reported with its place and what to do."""
     with pytest.raises(BlueprintError) as error:
         read_parts(written(tmp_path, f"{HEADER}sn2201,,,98,,,,,\n{line}\n"), load())
     told = [problem for problem in error.value.problems if problem.message == message]

@@ -102,7 +102,7 @@ def test_a_number_that_is_no_length_is_refused_once(tokens: object, said: str) -
         ({"growth": -0.1}, "traffic.growth", "greater than or equal to 0"),
     ],
 )
-def test_traffic_that_cannot_be_is_told_at_its_key(traffic: dict[str, Any], place: str, said: str) -> None:
+def test_impossible_traffic_is_reported_at_its_key(traffic: dict[str, Any], place: str, said: str) -> None:
     """Users without behaviour, negative rates, empty and impossible distributions."""
     found = _problems(_SERVE, traffic=traffic)
     assert any(dotted(problem.path) == place and said in problem.message for problem in found), found
@@ -133,7 +133,7 @@ def test_a_percentile_is_between_nothing_and_everything(percentile: float) -> No
     ],
 )
 def test_keys_of_one_kind_are_errors_in_another(values: dict[str, Any], sections: dict[str, Any], place: str) -> None:
-    """Each is told at its place, with what this kind has instead."""
+    """Each is reported at its place, with what this kind has instead."""
     (problem,) = _problems(values, **sections)
     assert (problem.id, dotted(problem.path)) == ("KIND001", place)
     assert "remove" in problem.help
@@ -375,13 +375,13 @@ def test_frameworks_are_names(framework: str) -> None:
         ({"parallelism": {"pipeline": 64}, "model": "llama-3.1-8b"}, "workload.parallelism.pipeline"),
     ],
 )
-def test_a_layout_that_nothing_divides_into_is_told(workload: dict[str, Any], place: str) -> None:
+def test_a_layout_that_nothing_divides_into_is_reported(workload: dict[str, Any], place: str) -> None:
     """64 heads on 7 accelerators, experts of a dense model, more stages than layers."""
     (problem,) = _problems(_SERVE, workload=workload)
     assert (problem.id, dotted(problem.path)) == ("SRV004", place)
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     """Mistakes of traffic, goals and workload come together."""
     found = _problems(
         _SERVE,

@@ -76,7 +76,7 @@ def test_values_of_the_command_line() -> None:
 
 
 def test_every_mistake_has_its_place(tmp_path: Path) -> None:
-    """Mistakes of the list, of schedules and of single workloads are told together, each at its place in the file."""
+    """Mistakes of the list, of schedules and of single workloads are named together, each at its place in the file."""
     found = refused(
         tmp_path,
         ("name: weekly", "name: chat"),

@@ -58,7 +58,7 @@ def test_a_driver_too_old_for_the_toolkit() -> None:
 
 
 def test_an_unknown_version_and_an_unknown_component() -> None:
-    """Both are told at once, at their places."""
+    """Both are reported at once, at their places."""
     found = _problems({"pin": {"driver": "999"}, "forbid": {"drivr": ["580"]}})
     assert [(entry.id, entry.path) for entry in found] == [
         ("SFT002", ("software", "pin", "driver")),
@@ -124,7 +124,7 @@ def test_slices_are_carried() -> None:
     assert (software.geometry, software.divided_gpus) == (("3g.40gb", "4g.40gb"), 8)
 
 
-def test_the_same_mistake_of_two_targets_is_told_once() -> None:
+def test_the_same_mistake_of_two_targets_is_reported_once() -> None:
     """A geometry that no H100 has is one problem, though two targets have H100."""
     found = _problems(
         {"mig": {"geometry": ["4g.40gb", "4g.40gb"]}},

@@ -46,8 +46,8 @@ def problems(tmp_path: Path, cluster: str) -> str:
     return error.render()
 
 
-def test_mistakes_of_users_are_told_with_those_of_other_sections(tmp_path: Path) -> None:
-    """A folder that is not shared and a number that stands twice: both are told at once, each at its place."""
+def test_mistakes_of_users_are_reported_with_those_of_other_sections(tmp_path: Path) -> None:
+    """A folder that is not shared and a number that stands twice: both are reported at once, each at its place."""
     listed = "[{name: alice, uid: 20001, ssh_keys: []}, {name: bob, uid: 20001, ssh_keys: []}]"
     said = problems(tmp_path, f"  users: {listed}\n  jobs: {{data: /scratch/data}}\n")
     assert "error[USR004]: 20001 is the number of user alice" in said
@@ -260,7 +260,7 @@ def test_an_identity_that_disagrees_with_the_directory_is_refused(tmp_path: Path
         assert not list(user_problems([], [], identity, joined=joined))  # type: ignore[arg-type]
 
 
-def test_a_user_needs_keys_said_or_said_to_have_none(tmp_path: Path) -> None:
+def test_a_user_needs_keys_or_a_statement_of_none(tmp_path: Path) -> None:
     """Forgetting the keys is noticed in the blueprint, not at the first login."""
     assert "ssh_keys" in problems(tmp_path, "  users: [{name: alice, uid: 20001}]\n")
 

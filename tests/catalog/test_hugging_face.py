@@ -191,7 +191,7 @@ def test_a_file_without_a_known_architecture_is_refused(kind: object, tmp_path: 
     ids=str,
 )
 def test_impossible_values_are_named_with_their_key(change: Config, said: str, tmp_path: Path) -> None:
-    """Each wrong value is told with file, key and what was found."""
+    """Each wrong value is reported with file, key and what was found."""
     assert said in refusal(tmp_path, LLAMA | change)
 
 
@@ -237,12 +237,12 @@ def test_experts_of_a_dense_architecture_are_refused(key: str, tmp_path: Path) -
     assert f"{key} (a mixture of experts) cannot be expressed" in refusal(tmp_path, LLAMA | {key: 8})
 
 
-def test_a_wrong_size_is_told_without_what_would_follow(tmp_path: Path) -> None:
+def test_a_wrong_size_is_reported_without_what_would_follow(tmp_path: Path) -> None:
     """No heads at all are one fault; nothing is said of heads that the file does not have."""
     assert "divisible" not in refusal(tmp_path, LLAMA | {"num_attention_heads": 0})
 
 
-def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
+def test_every_fault_is_reported_at_once(tmp_path: Path) -> None:
     """Three missing keys are three faults in one message."""
     message = refusal(tmp_path, {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4})
     assert all(f"{key} is missing" in message for key in ("num_hidden_layers", "intermediate_size", "vocab_size"))

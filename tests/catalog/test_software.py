@@ -222,7 +222,7 @@ def test_an_nvlink_domain_of_several_hosts_has_imex_and_a_slurm_that_knows_it() 
     assert refused.id == "SFT169"
 
 
-def test_what_an_image_holds_is_taken_and_said() -> None:
+def test_contents_of_an_image_are_used_and_stated() -> None:
     """AWS's image of 2026-07 decides driver, CUDA and EFA, each with its line of the table."""
     facts = {**H100, "fabric": "efa", "image": "aws-dlami-x86_64", "target": "aws"}
     found = resolve(facts)

@@ -174,7 +174,7 @@ def test_deploy_applies_the_service(where: str, serving: str, kind: str, shell: 
     assert {one["metadata"]["serverAddress"] for one in triggers} == {"http://prometheus.monitoring:9090"}
 
 
-def test_what_the_server_refuses_is_said(shell: Shell) -> None:
+def test_refusals_of_the_server_are_reported(shell: Shell) -> None:
     """A manifest that somebody changed for the worse is found by the check before anything is applied."""
     files = files_of(*SERVING["aws"])
     namespace = "changed-for-the-worse"

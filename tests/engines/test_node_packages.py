@@ -220,7 +220,7 @@ def test_another_version_on_the_image_is_refused(install: Callable[..., tuple[in
 
 
 @pytest.mark.parametrize(("pinned", "said"), [("", "aws-cli,1411,snap,,20"), ("1411", ""), ("1500", "aws-cli is 1411")])
-def test_the_revision_of_the_command_line_is_said_or_checked(
+def test_the_revision_of_the_command_line_is_stated_or_checked(
     install: Callable[..., tuple[int, str, list[str], str]], tmp_path: Path, pinned: str, said: str
 ) -> None:
     """Amazon's command line is a snap: its revision is what the table says, or a row for the table is printed."""

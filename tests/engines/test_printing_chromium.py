@@ -91,7 +91,7 @@ def test_numbers_that_chromium_goes_on_with_are_in_no_print(skipped: int) -> Non
     assert printed == page(1, 2, 20).replace(b"101112", b"000000")
 
 
-def test_without_a_browser_it_is_said(
+def test_a_missing_browser_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The documents are written, the missing print is told on stderr."""

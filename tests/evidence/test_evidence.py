@@ -223,7 +223,7 @@ def test_the_calibration_file_is_replaced_row_by_row(runs: list[Run], tmp_path: 
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing argument, a missing file and missing columns are told in words, and nothing is written."""
+    """A missing argument, a missing file and missing columns are reported in words, and nothing is written."""
     assert calibrate.main([]) == 2
     assert calibrate.main([str(tmp_path / "absent.csv")]) == 2
     short = tmp_path / "short.csv"
@@ -252,7 +252,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("column", WRONG)
-def test_wrong_cells_are_told_with_line_and_column(column: str, tmp_path: Path) -> None:
+def test_wrong_cells_are_reported_with_line_and_column(column: str, tmp_path: Path) -> None:
     """A mistyped or impossible cell names its line and column; the other rows are predicted."""
     rows = list(csv.DictReader(PUBLISHED.read_text(encoding="utf-8").splitlines()))[:3]
     rows[1] = {**rows[0], "id": "broken"}
@@ -318,7 +318,7 @@ def test_files_without_rows_or_with_twice_the_same_id_are_refused(tmp_path: Path
         (lambda line: ",".join(line.split(",")[:5]), "line 2, the row ends before column "),
     ],
 )
-def test_rows_of_another_length_are_told(spoil: Callable[[str], str], told: str, tmp_path: Path) -> None:
+def test_rows_of_another_length_are_reported(spoil: Callable[[str], str], told: str, tmp_path: Path) -> None:
     """Cells beyond the header, or missing at the end, are wrong: values may stand in columns that are not theirs."""
     rows = list(csv.DictReader(PUBLISHED.read_text(encoding="utf-8").splitlines()))[:2]
     path = _written(tmp_path, [{**row, "source": "", "notes": "", "software": "x"} for row in rows])

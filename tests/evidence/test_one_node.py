@@ -102,7 +102,7 @@ def test_a_case_takes_a_price(tmp_path: Path, book: PriceBook, gpus: int, rent: 
     ],
 )
 def test_a_price_that_cannot_be_taken(tmp_path: Path, book: PriceBook, rent: str, told: str) -> None:
-    """The place and the reason are told."""
+    """The place and the reason are reported."""
     path = tmp_path / "case.yaml"
     path.write_text(CASE.format(gpus=12, rent=rent, expected=0), encoding="utf-8")
     with pytest.raises(BlueprintError) as caught:

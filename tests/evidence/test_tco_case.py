@@ -1,4 +1,4 @@
-"""What a TCO case may say, and how mistakes in it are told."""
+"""What a TCO case may say, and how mistakes in it are reported."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def _case(folder: Path, text: str) -> CheckedCase:
     return check_case(path, _book())
 
 
-def _told(folder: Path, text: str) -> str:
+def _refusal(folder: Path, text: str) -> str:
     with pytest.raises(BlueprintError) as caught:
         _case(folder, text)
     assert caught.value.exit_code == 2
@@ -90,11 +90,11 @@ def test_schema_refuses_unknown_keys() -> None:
         ("tolerance: 1\n", "known here: absolute, relative", "5:12"),
     ],
 )
-def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str, place: str) -> None:
-    """What is wrong is told with line and column, and a hint."""
-    told = _told(tmp_path, PLAIN + wrong + "expected: {own.total_usd: 1000}\n")
-    assert message in told
-    assert f"case.yaml:{place}" in told
+def test_mistake_is_reported_with_its_place(tmp_path: Path, wrong: str, message: str, place: str) -> None:
+    """What is wrong is reported with line and column, and a hint."""
+    refusal = _refusal(tmp_path, PLAIN + wrong + "expected: {own.total_usd: 1000}\n")
+    assert message in refusal
+    assert f"case.yaml:{place}" in refusal
 
 
 @pytest.mark.parametrize(
@@ -133,33 +133,33 @@ def test_mistake_is_told_with_its_place(tmp_path: Path, wrong: str, message: str
 )
 def test_contradiction_in_an_option(tmp_path: Path, option: str, message: str) -> None:
     """An option that cannot be calculated says why."""
-    assert message in _told(tmp_path, f"case: x\noptions:\n  a: {option}\nexpected: {{a.total_usd: 1}}\n")
+    assert message in _refusal(tmp_path, f"case: x\noptions:\n  a: {option}\nexpected: {{a.total_usd: 1}}\n")
 
 
 def test_all_mistakes_at_once(tmp_path: Path) -> None:
-    """Every mistake is told in one go."""
-    told = _told(tmp_path, PLAIN + "a: 1\nb: 2\nexpected: {}\n")
-    assert told.count("error: ") == 3
+    """Every mistake is reported in one go."""
+    refusal = _refusal(tmp_path, PLAIN + "a: 1\nb: 2\nexpected: {}\n")
+    assert refusal.count("error: ") == 3
 
 
 @pytest.mark.parametrize("key", ["source[1, 2]", "float", "Support"])
-def test_unknown_keys_that_look_like_names_of_forms_are_told(tmp_path: Path, key: str) -> None:
-    """A key in brackets, or with the name of one of the program's own forms, is told like any other unknown key."""
+def test_unknown_keys_that_look_like_names_of_forms_are_reported(tmp_path: Path, key: str) -> None:
+    """A key in brackets, or with the name of one of the program's own forms, is reported like any other unknown key."""
     for text in (f"case: x\n{key}: y\n", f"case: x\noptions: {{a: {{{json.dumps(key)}: 1}}}}\n"):
-        told = _told(tmp_path, text)
-        assert f"there is no key {key!r} here" in told
-        assert "case.yaml:2:" in told
+        refusal = _refusal(tmp_path, text)
+        assert f"there is no key {key!r} here" in refusal
+        assert "case.yaml:2:" in refusal
 
 
-def test_unknown_figure_is_told(tmp_path: Path) -> None:
+def test_unknown_figure_is_reported(tmp_path: Path) -> None:
     """A figure that is not computed is refused, with the closest name."""
-    told = _told(tmp_path, PLAIN + "expected: {own.vs.rent.breakeven_month: 10}\n")
-    assert "did you mean 'own.vs.rent.breakeven_months'?" in told
-    told = _told(tmp_path, PLAIN + "expected: {own.total_usd: {expected: 10}}\n")
-    assert "a figure is a number, null, or {value" in told
+    refusal = _refusal(tmp_path, PLAIN + "expected: {own.vs.rent.breakeven_month: 10}\n")
+    assert "did you mean 'own.vs.rent.breakeven_months'?" in refusal
+    refusal = _refusal(tmp_path, PLAIN + "expected: {own.total_usd: {expected: 10}}\n")
+    assert "a figure is a number, null, or {value" in refusal
     shorter = PLAIN.replace("rent: {gpus: 8,", "rent: {gpus: 8, horizon_months: 12,")
-    told = _told(tmp_path, shorter + "expected: {own.vs.rent.payback_month: 10}\n")
-    assert "two options of different horizons" in told
+    refusal = _refusal(tmp_path, shorter + "expected: {own.vs.rent.payback_month: 10}\n")
+    assert "two options of different horizons" in refusal
 
 
 def test_what_is_none_says_why(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_too_far() -> None:
     assert _design(700, site=Site(rows=replace(wide, racks_per_row=int(found[1])))).findings == ()
 
 
-def test_what_reaches_is_tried_before_it_is_said() -> None:
+def test_what_reaches_is_tried_before_it_is_reported() -> None:
     """Where rows alone do not help, narrower aisles or fuller racks are offered, as keys that work when set."""
     wide = RowLayout(racks_per_row=20, cold_aisle_m=30, hot_aisle_m=30, rack_width_m=1.5)
     with pytest.raises(RuleError, match="CBL001") as caught:

@@ -188,7 +188,7 @@ def test_the_largest_cluster_of_a_hall(places: int) -> None:
         assert ("not even one" if most == 0 else f"{most} nodes fit") in over.findings[0].help
 
 
-def test_every_limit_of_the_hall_is_said_at_once() -> None:
+def test_every_limit_of_the_hall_is_reported_at_once() -> None:
     """Racks, power and UPS are three findings, each with the nodes that fit."""
     site = Site(power_limit_w=300e3, hall=Hall(rows=1, racks=99), plant=Plant(ups_va=200e3))
     findings = _design(128, site=site).findings

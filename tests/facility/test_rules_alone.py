@@ -140,10 +140,10 @@ def test_a_system_has_at_least_one_node_and_no_more_than_its_units() -> None:
     _check_size(10_000, units=None, per_unit=18)
 
 
-def test_one_is_told_from_several_on_the_check_list() -> None:
+def test_one_is_distinguished_from_several_on_the_check_list() -> None:
     """One level, one switch and one node of a rack; two of each are levels, switches and nodes."""
 
-    def told(number: int) -> tuple[str, str]:
+    def words(number: int) -> tuple[str, str]:
         inventory = _record(
             compute_family="ndr-single",
             gpus=8 * number,
@@ -156,8 +156,8 @@ def test_one_is_told_from_several_on_the_check_list() -> None:
         network = next(_network(_record(inventory=inventory, compute=inventory.fabric, fabric=inventory.fabric), ()))
         return density.found, network.found
 
-    assert told(1) == ("8 in 1 node", "ndr-single, 1 level, 1 switch")
-    assert told(2) == ("16 in 2 nodes", "ndr-single, 2 levels, 2 switches")
+    assert words(1) == ("8 in 1 node", "ndr-single, 1 level, 1 switch")
+    assert words(2) == ("16 in 2 nodes", "ndr-single, 2 levels, 2 switches")
 
 
 def _links(count: int, *, port: int = 0) -> list[Link]:

@@ -312,7 +312,7 @@ def test_what_a_node_draws() -> None:
 
 
 def test_warnings() -> None:
-    """A large data set with little bandwidth, and nodes with too narrow ports, are told; the default says nothing."""
+    """A large data set with little bandwidth, and nodes with too narrow ports, are named; the default says nothing."""
     design = _design(AskedStorage(system="weka", box=BOX))
     inventory = design.inventory
     assert storage_warnings(inventory) == []

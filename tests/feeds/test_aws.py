@@ -217,7 +217,7 @@ def test_capacity_blocks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feed", ["aws-spot", "aws-capacity-blocks"])
 def test_answers_of_another_command_are_refused(tmp_path: Path, feed: str) -> None:
-    """An error message of the command, or another command's answer, is told."""
+    """An error message of the command, or another command's answer, is reported."""
     with pytest.raises(FeedError, match="has no list"):
         _read(feed, tmp_path, {"Reservations": []})
     with (

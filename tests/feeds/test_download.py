@@ -101,7 +101,7 @@ def test_waits_as_long_as_asked(tmp_path: Path) -> None:
         assert _fetch(server, tmp_path) == (BODY, [7.0, 2.0, 60.0])
 
 
-def test_waits_are_told(tmp_path: Path) -> None:
+def test_waits_are_reported(tmp_path: Path) -> None:
     """Before each wait: who, why, and how long; without the query, which may be long."""
     noted: list[str] = []
     answers = (Answer(status=429, headers={"Retry-After": "7"}), Answer(status=503), Answer(body=BODY))
@@ -158,7 +158,7 @@ def test_what_is_no_document_is_refused(tmp_path: Path, answer: Answer, kind: st
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
-    """A server that is not there is told after the attempts, and an address that is none at once."""
+    """A server that is not there is reported after the attempts, and an address that is none at once."""
     with serving(scripted(Answer())) as server:
         pass
     with pytest.raises(FeedError, match="cannot be had after 2 attempts"):

@@ -1,4 +1,4 @@
-"""Google's Cloud Billing Catalog: machines added up from their SKUs, and what is missing is told."""
+"""Google's Cloud Billing Catalog: machines added up from their SKUs, and what is missing is reported."""
 
 import datetime as dt
 import json
@@ -138,7 +138,7 @@ def test_shapes_come_from_the_catalogue() -> None:
 
 
 def test_pages_are_followed_and_the_key_stays_in_a_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page names the next one by a token; without a key nothing is asked; a refused key is told."""
+    """A page names the next one by a token; without a key nothing is asked; a refused key is reported."""
 
     def answer(asked: Asked) -> Answer:
         if asked.headers.get("x-goog-api-key") != "secret":

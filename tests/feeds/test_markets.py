@@ -128,7 +128,7 @@ def test_skypilot_catalogue(tmp_path: Path) -> None:
     ],
 )
 def test_other_documents_are_refused(tmp_path: Path, feed: str, name: str, text: str, said: str) -> None:
-    """An error answer, another format or an empty file is told, never read as a list without prices."""
+    """An error answer, another format or an empty file is reported, never read as a list without prices."""
     with pytest.raises(ClusterwrightError, match=said):
         _read(feed, tmp_path / name, text)
 

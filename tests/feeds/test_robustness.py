@@ -1,4 +1,4 @@
-"""Every feed: twice is once, cut anywhere is told, other encodings are told, and garbage takes no memory."""
+"""Every feed: twice is once, cut anywhere is reported, other encodings are reported, and garbage takes no memory."""
 
 import datetime as dt
 import json
@@ -108,7 +108,7 @@ def _cuts(content: bytes) -> Iterator[int]:
             yield place + 1
 
 
-def test_cut_anywhere_is_told(tmp_path: Path, documents: list[tuple[str, Path, int]]) -> None:
+def test_a_cut_anywhere_is_reported(tmp_path: Path, documents: list[tuple[str, Path, int]]) -> None:
     """JSON that ends at any place of its structure is refused before anything is stored, and never by a traceback."""
     tried = 0
     for feed, path, _ in documents:
@@ -125,7 +125,7 @@ def test_cut_anywhere_is_told(tmp_path: Path, documents: list[tuple[str, Path, i
     assert tried > 500
 
 
-def test_an_offer_file_cut_in_its_last_line_is_told(tmp_path: Path) -> None:
+def test_an_offer_file_cut_in_its_last_line_is_reported(tmp_path: Path) -> None:
     """A CSV of AWS that ends within a line is refused wherever the line ends."""
     content = write_csv(tmp_path / "whole.csv", OFFER).read_bytes().rstrip(b"\n")
     last = len(content) - content.rindex(b"\n") - 1
@@ -137,7 +137,7 @@ def test_an_offer_file_cut_in_its_last_line_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
-def test_other_encodings_are_told_with_advice(
+def test_other_encodings_are_reported_with_advice(
     tmp_path: Path, documents: list[tuple[str, Path, int]], encoding: str
 ) -> None:
     """UTF-16, with and without a mark, and Windows' code pages: what it is, and how to make UTF-8 of it."""
@@ -191,7 +191,7 @@ def _changed(path: Path, folder: Path, old: str, new: str) -> Path:
         ("aws.csv", "Price,Region", "Cost,Region", "is not what skypilot-aws gives"),
     ],
 )
-def test_a_changed_form_is_told(  # noqa: PLR0917 - one row of the table
+def test_a_changed_form_is_reported(  # noqa: PLR0917 - one row of the table
     tmp_path: Path, documents: list[tuple[str, Path, int]], name: str, old: str, new: str, said: str
 ) -> None:
     """A column or field that is renamed is named, and nothing is stored: not read as a list without prices."""

@@ -113,7 +113,7 @@ def test_services_of_aws(tmp_path: Path, write: Any) -> None:  # noqa: ANN401 - 
     assert notes == [("aws/egress", "after 100 GB that are free")]
 
 
-def test_another_unit_is_told(tmp_path: Path) -> None:
+def test_another_unit_is_reported(tmp_path: Path) -> None:
     """A price per GB and hour is not taken for one per month; nor a place without a region for everywhere."""
     rows = [
         row("0.08", "GB-Hours", **DISK, **REGION),

@@ -100,7 +100,7 @@ WRONG = [
 def test_wrong_lines_are_shown(
     quotes: Callable[[str], VendorQuotes], line: str, message: str, under: str | None
 ) -> None:
-    """Each mistake is told with file, line, column and a caret below the cell."""
+    """Each mistake is reported with file, line, column and a caret below the cell."""
     with pytest.raises(BlueprintError) as error:
         quotes(GOOD + line + "\n").check(BILL, USD)
     (problem,) = error.value.problems
@@ -144,7 +144,7 @@ def test_a_line_to_be_quoted_is_no_price_of_the_bill(tmp_path: Path) -> None:
 
 
 def test_all_wrong_lines_at_once(quotes: Callable[[str], VendorQuotes]) -> None:
-    """Every mistake of a file is told in one go, in the order of the lines; of a file of another kind, the first 20."""
+    """Every mistake of a file is named at once, in the order of the lines; of a file of another kind, the first 20."""
     lines = "".join(f"{line}\n" for line, _, _ in WRONG[:10])
     with pytest.raises(BlueprintError) as error:
         quotes(lines).check(BILL, USD)
@@ -361,7 +361,7 @@ def test_another_size_takes_the_next_longer_cable(tmp_path: Path) -> None:
         ([fibre("60", "1", "5"), fibre("60", "2", "5"), fibre("40", "1", "10")], "quoted in line 2 already"),
     ],
 )
-def test_wrong_lengths_are_told(tmp_path: Path, lines: list[str], said: str) -> None:
+def test_wrong_lengths_are_reported(tmp_path: Path, lines: list[str], said: str) -> None:
     """A length that is left out, unknown, miscounted, twice or no number is refused with its place."""
     with pytest.raises(BlueprintError) as error:
         by_length(tmp_path, *lines)

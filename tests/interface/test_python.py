@@ -89,13 +89,13 @@ def test_mistakes_are_the_same_from_python_and_from_a_file(change: dict[str, Any
     with pytest.raises(cw.BlueprintError) as from_file:
         cw.load(path)
 
-    def told(error: cw.BlueprintError) -> list[tuple[object, ...]]:
+    def reported(error: cw.BlueprintError) -> list[tuple[object, ...]]:
         return [(problem.path, problem.message, problem.help, problem.id) for problem in error.problems]
 
-    assert told(from_python.value) == told(from_file.value)
+    assert reported(from_python.value) == reported(from_file.value)
     assert all(problem.position is not None for problem in from_python.value.problems)
     assert from_python.value.problems[0].message in str(from_python.value)
-    assert told(from_python.value) == [
+    assert reported(from_python.value) == [
         (problem.path, problem.message, problem.help, problem.id) for problem in cw.validate(values)
     ]
 

@@ -485,7 +485,7 @@ def test_secrets_provider_and_organization(project: Project) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["up", "destroy"])
-def test_what_is_missing_is_said_before_anything_starts(
+def test_what_is_missing_is_reported_before_anything_starts(
     project: Project, command: str, change: str, environment: dict[str, str], message: str
 ) -> None:
     """No layer is touched while a program, a stack's file, a value or a login is missing."""

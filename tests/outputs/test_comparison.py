@@ -31,7 +31,7 @@ def test_comparison() -> None:
 
 
 def test_unknown_and_late() -> None:
-    """A target without a price, and one that misses the goal, are told."""
+    """A target without a price, and one that misses the goal, are reported."""
     path = assets.root() / "blueprints" / "train-gpt3-175b.yaml"
     spot = ["targets.aws.capacity=spot", "targets.aws.region=us-west-2"]
     plan = plan_of(path, ["targets.azure=null", "targets.gcp=null", *spot])

@@ -161,7 +161,7 @@ def test_a_job_without_a_reward_does_not_start(reward: str, refused: bool, tmp_p
         ),
     ],
 )
-def test_what_trl_cannot_generate_with_is_said(values: tuple[str, ...], reason: str) -> None:
+def test_what_trl_cannot_generate_with_is_stated(values: tuple[str, ...], reason: str) -> None:
     """A base in 8 bits, and adapters on divided weights, get the reason in the place of files."""
     files = _files(*_GENERATED, "workload.optimizer=adamw", *values)
     assert list(files) == ["launch/README.md"]
@@ -442,7 +442,7 @@ def test_submit_says_what_is_missing(words: list[str], said: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("method", ["prompt", "adapter"])
-def test_what_trl_cannot_express_is_said(method: str) -> None:
+def test_what_trl_cannot_express_is_stated(method: str) -> None:
     """No file pretends to start a method that TRL's command line does not have."""
     files = _files(f"workload.method={method}", "workload.targets=null", "workload.optimizer=null")
     assert list(files) == ["launch/README.md"]

@@ -278,7 +278,7 @@ def test_faults_are_found(changes: Row, told: str) -> None:
 
 
 def test_columns_are_those_of_the_specification() -> None:
-    """FOCUS 1.2 has 57 columns; one that is missing, and one that is unknown, is told."""
+    """FOCUS 1.2 has 57 columns; one that is missing, and one that is unknown, is reported."""
     names = [column.name for column in columns()]
     assert len(names) == 57
     assert names == sorted(names)

@@ -227,7 +227,7 @@ def test_fewer_supplies_than_needed_do_not_pass() -> None:
     assert "3 keep the nodes running at lower power" in found.note
 
 
-def test_the_check_list_says_what_nobody_has_told() -> None:
+def test_the_check_list_names_what_is_not_known() -> None:
     """A rating that is not given, a rate that is not published, and a system without cold plates."""
     found = _checks(_design(1, site=Site()))
     assert found["rating of the UPS"].limit == "not given"

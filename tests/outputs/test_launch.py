@@ -467,7 +467,7 @@ def test_the_users_data_needs_a_learning_rate_and_a_tokenizer(plan: TrainingPlan
     assert (words[words.index("--lr") + 1], words.count("--lr")) == ("3e-4", 1)
 
 
-def test_what_is_missing_is_said_before_a_gpu_works(plan: TrainingPlan, tmp_path: Path) -> None:
+def test_what_is_missing_is_reported_before_a_gpu_works(plan: TrainingPlan, tmp_path: Path) -> None:
     """Nothing set, or set wrongly: every reason in the first second, and no command on the nodes."""
     script = launch_files(plan, plan.options[0], CATALOGUE)["train.sbatch"].content
     bare = run_job(tmp_path, script, CONTAINER_IMAGE="", MEGATRON_PATH="/shared/nowhere", DATA_PATH="/shared/no")

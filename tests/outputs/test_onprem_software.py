@@ -146,7 +146,7 @@ def test_a_machine_as_planned_passes(node: Path) -> None:
         ({"driver": "580.126.20", "fabric": "580.126.20", "toolkit": "1.11.0"}, "1.11.0 found, at least 1.12 required"),
     ],
 )
-def test_a_machine_that_differs_is_told(node: Path, machine: dict[str, str], said: str) -> None:
+def test_a_machine_that_differs_is_reported(node: Path, machine: dict[str, str], said: str) -> None:
     """A pin, a least version, Fabric Manager beside its driver, and what has to be there."""
     _has(node, **machine)
     status, errors = _checked(node)
@@ -154,7 +154,7 @@ def test_a_machine_that_differs_is_told(node: Path, machine: dict[str, str], sai
     assert said in errors
 
 
-def test_another_version_above_the_least_is_only_said(node: Path) -> None:
+def test_another_version_above_the_least_is_only_noted(node: Path) -> None:
     """What nobody pinned may be another release; nvidia-ctk may answer with three numbers or two."""
     _has(node, driver="580.126.20", fabric="580.126.20", toolkit="1.18.2")
     status, errors = _checked(node)

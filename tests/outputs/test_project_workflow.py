@@ -109,7 +109,7 @@ def test_one_comment_is_renewed(known: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_base", [True, False])
 def test_cost_is_compared_with_the_branch_to_merge_into(has_base: bool, tmp_path: Path) -> None:
-    """With the blueprint there, both are compared; a new one is told alone. The output ends where its text does."""
+    """With the blueprint there, both are compared; a new one is reported alone. The output ends where its text does."""
     (tmp_path / "clusterwright" / "bin").mkdir(parents=True)
     stand_in(tmp_path / "clusterwright" / "bin", "clusterwright", 'echo "asked $*"; echo comment=forged')
     author = ["-c", "user.name=maintainers", "-c", "user.email=maintainers@example.org"]

@@ -535,7 +535,7 @@ def test_the_chart_leads_to_the_total_of_the_figures(shipped_plan: Plan, html: s
     assert caption.count(" paid, less ") == 1
 
 
-def test_nothing_is_said_twice_at_no_tax(html: str) -> None:
+def test_nothing_is_repeated_at_no_tax(html: str) -> None:
     """At a rate of 0 % a sentence stands in place of rows that are equal before and after tax."""
     section = html.partition('<h2 id="tax">')[2].partition("<h2")[0]
     assert "Present value after tax" not in section

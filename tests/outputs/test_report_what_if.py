@@ -92,7 +92,7 @@ def _section(plan: Plan) -> Sliders:
     return found
 
 
-def test_what_no_slider_answers_is_said(shipped_plan: Plan) -> None:
+def test_what_no_slider_answers_is_listed(shipped_plan: Plan) -> None:
     """Growth and the goal have a command in place of a slider; so have mixes, and the utilisation of a service."""
     section = _section(shipped_plan)
     assert [lever.id for lever in section.levers] == ["utilisation", "rent", "power", "resale", "horizon"]

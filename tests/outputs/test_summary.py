@@ -78,7 +78,7 @@ def test_assumptions_are_all_named() -> None:
     assert all(entry.key in basis and entry.reason in basis for entry in plan.parameters if entry.basis == "assumed")
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_omissions_are_stated() -> None:
     """The plan's own list of what is not counted is repeated, and so are lines without a price."""
     plan = plan_of("economics.as_of=2015-01-01")
     left_out = section(readme(plan, USD), "Not counted")

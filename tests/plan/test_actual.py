@@ -280,7 +280,7 @@ def test_currencies(billed: Callable[..., Comparison]) -> None:
     ],
 )
 def test_bad_rows(changes: Row, told: str, billed: Callable[..., Comparison]) -> None:
-    """What cannot be compared is told, with an example."""
+    """What cannot be compared is reported, with an example."""
     with pytest.raises(InputError) as error:
         billed(row(**changes))
     assert told in error.value.message

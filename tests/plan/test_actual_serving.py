@@ -166,7 +166,7 @@ def test_a_service_as_fast_as_the_simulator_is_measured_so(
     assert found.notes == ()
 
 
-def test_a_slower_service_is_said_to_be_worse(
+def test_a_slower_service_is_reported_as_worse(
     loader: ModuleType, planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps 1.6 times as long are beyond the band of the time per token, and decode steps are to be fitted."""

@@ -72,7 +72,7 @@ def test_unknown_stays_unknown(plan: TrainingPlan) -> None:
         ({"market_grams_per_kwh": {"ovh": 1.0}}, ("tco", "carbon", "market_grams_per_kwh", "ovh")),
     ],
 )
-def test_unknown_names_are_told(plan: TrainingPlan, carbon: dict[str, Any], path: tuple[str, ...]) -> None:
+def test_unknown_names_are_reported(plan: TrainingPlan, carbon: dict[str, Any], path: tuple[str, ...]) -> None:
     """A grid or a target that is not known is an error at its place, with what is known."""
     with pytest.raises(InputError) as caught:
         _found(plan, **carbon)

@@ -290,7 +290,7 @@ def test_networks_that_are_too_small(*, cloud: str, cidr: str, nodes: int, gib: 
     assert all(finding.help.endswith(f"the smallest that fits is {smallest}") for finding in found)
 
 
-def test_what_is_wrong_with_a_network_is_said() -> None:
+def test_mistakes_of_a_network_are_reported() -> None:
     """Too few addresses, no room for other subnets, or larger than the cloud takes: each in its own words."""
     said = [
         address_findings(option(cloud, nodes=nodes, network_cidr=cidr, file_system=_file_system(9000)))[0].message
@@ -426,7 +426,7 @@ def test_a_network_leaves_the_addresses_of_pods_free(tmp_path: Path, overrides: 
     assert all(found in finding.message for finding in findings)
 
 
-def test_a_file_system_on_request_is_told(tmp_path: Path) -> None:
+def test_a_file_system_on_request_is_reported(tmp_path: Path) -> None:
     """What the provider gives only after a support request is not planned in silence."""
     for size, found in (("128 TiB", []), ("132 TiB", ["STO005"])):
         overrides = (f"file_system.capacity={size}", "file_system.mb_per_s_per_tib=500")

@@ -204,7 +204,7 @@ def test_target_that_does_not_fit_is_a_finding_of_the_others_plan() -> None:
 
 
 def test_nothing_that_fits_is_an_error_with_every_reason() -> None:
-    """If no target fits, every target's reason is told."""
+    """If no target fits, every target's reason is reported."""
     limits = [f"targets.{target}.max_nodes=1" for target in ("aws", "azure", "gcp", "onprem")]
     with pytest.raises(RuleError) as caught:
         plan_of(SHIPPED, *limits)

@@ -194,7 +194,7 @@ def test_racks_are_divided_whole() -> None:
     assert (beside.cluster.nodes, beside.cluster.divided_nodes) == (alone.cluster.nodes + 1, 1)
 
 
-def test_without_a_count_all_nodes_are_the_plans_and_it_is_said() -> None:
+def test_without_a_count_all_nodes_are_the_plans_and_stated() -> None:
     """Every node is divided: none is added, and the plan warns as it says what to do."""
     plan = _planned(*_TRAIN, _DIVIDED[0])
     (warning,) = [entry for entry in plan.warnings if entry.id == "MIG005"]

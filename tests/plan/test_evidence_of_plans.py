@@ -53,7 +53,7 @@ def test_a_release_that_nobody_measured_takes_its_family() -> None:
     assert not [finding for finding in other.warnings if finding.id == "EVD002"]
 
 
-def test_a_framework_that_nobody_measured_is_said() -> None:
+def test_an_unmeasured_framework_is_stated() -> None:
     """It is taken, with a wider band on the slow side, and the measured ones are named."""
     plan = shipped(*_AWS, "workload.framework=my-engine 3")
     (warning,) = [finding for finding in plan.warnings if finding.id == "EVD002"]
@@ -76,7 +76,7 @@ def test_software_that_runs_operation_by_operation_has_a_wider_band() -> None:
     assert _spread(shipped(*_AWS, "workload.framework=nanotron")) > _spread(shipped(*_AWS, "workload.framework=NeMo"))
 
 
-def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
+def test_an_unmeasured_accelerator_is_stated_with_its_band() -> None:
     """MI300X: other generations of AMD were measured, this one was not."""
     plan = shipped(
         "targets.aws=null",
@@ -97,7 +97,7 @@ def test_an_accelerator_that_nobody_measured_is_said_with_its_band() -> None:
     assert not [finding for finding in shipped().warnings if finding.id == "EVD001"]
 
 
-def test_an_accelerator_that_several_targets_have_is_said_once() -> None:
+def test_an_accelerator_that_several_targets_have_is_stated_once() -> None:
     """MI300X on Azure and on premises: one sentence names both."""
     azure = {"instance": "Standard_ND96isr_MI300X_v5", "min_nodes": 64, "max_nodes": 64}
     onprem = {"system": "mi300x-8gpu", "min_nodes": 64, "max_nodes": 64}

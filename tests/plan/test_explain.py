@@ -292,7 +292,7 @@ def test_every_price_names_source_and_day(target: str) -> None:
         assert line.source == shown[0].source
 
 
-def test_unknown_price_is_said() -> None:
+def test_an_unknown_price_is_stated() -> None:
     """Where a price is missing, totals are explained as unknown and the line says so."""
     plan = shipped("economics.as_of=2015-01-01")
     known = {entry.number: entry for entry in explanations(plan, "aws")}

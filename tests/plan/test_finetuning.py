@@ -146,7 +146,7 @@ def test_memory_fits_with_the_probability_that_is_asked_for() -> None:
         assert point.size.memory_bytes.value <= point.node.hbm_bytes_per_gpu
 
 
-def test_whole_nodes_are_paid_for_and_it_is_said() -> None:
+def test_whole_nodes_are_paid_for_and_stated() -> None:
     """One accelerator of eight does the work, eight are billed, and a warning says which are idle."""
     plan = _plan("workload.parallelism.gpus=1", "targets.aws.max_nodes=1")
     option = _aws("workload.parallelism.gpus=1", "targets.aws.max_nodes=1")
@@ -260,7 +260,7 @@ def test_flop_of_answers_are_those_of_their_passes() -> None:
     assert again.flop_per_token == pytest.approx(each * (2 + (2 + (400 + 200 / 8) / 600) / 2))
 
 
-def test_what_is_generated_is_said_with_its_share(tmp_path: Any) -> None:  # noqa: ANN401 - a path
+def test_what_is_generated_is_stated_with_its_share(tmp_path: Any) -> None:  # noqa: ANN401 - a path
     """The answer has the share of generating and a warning; details have the batch; limits name both parts."""
     plan = _plan(*_GRPO)
     option = plan.options[0]
@@ -375,7 +375,7 @@ def test_data_is_given_once() -> None:
         _resolved(values=values)
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     """A wrong format, a rank above the width and impossible data are three problems of one answer."""
     found = _ids(
         "workload.method=qlora", "workload.precision=bf16", "workload.rank=5000", "workload.data.mean_tokens=1e6"

@@ -1,4 +1,4 @@
-"""Targets that leave the hardware open: the cheapest is chosen, the others are told with the reason."""
+"""Targets that leave the hardware open: the cheapest is chosen, the others are reported with the reason."""
 
 import itertools
 from dataclasses import replace
@@ -109,7 +109,7 @@ def test_where_nothing_fits_every_reason_is_a_finding() -> None:
 
 
 def test_systems_are_chosen_by_the_cost_of_the_horizon() -> None:
-    """On premises the horizon's work decides; a rack that the rules do not fit is told, not an error."""
+    """On premises the horizon's work decides; a rack that the rules do not fit is reported, not an error."""
     plan = shipped(
         "targets.onprem={allowed_systems: [dgx-h100, gb300-nvl72, dgx-b200]}",
         "targets.aws=null",

@@ -221,8 +221,8 @@ def test_price_at_which_owning_and_renting_cost_the_same(extras: str) -> None:
         ("tco.hybrid=[{owned: 50 %, burst: aws/reserved_3y}]", "hybrid", "whether it is used or not"),
     ],
 )
-def test_wrong_offers_are_told(override: str, path: str, message: str) -> None:
-    """What cannot be compared is told with its place in the blueprint."""
+def test_wrong_offers_are_reported(override: str, path: str, message: str) -> None:
+    """What cannot be compared is reported with its place in the blueprint."""
     with pytest.raises(InputError, match=message) as caught:
         shipped(override)
     assert caught.value.path[:2] == ("tco", path)

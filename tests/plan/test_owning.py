@@ -86,7 +86,7 @@ def test_tariff(book: PriceBook) -> None:
 
 @pytest.mark.parametrize("name", ["us-va/industral", "mars", "us-va", "/industrial", "us-or/residential"])
 def test_unknown_tariff(book: PriceBook, name: str) -> None:
-    """A tariff that is not there is told at its place, with others."""
+    """A tariff that is not there is reported at its place, with others."""
     with pytest.raises(InputError, match="no tariff") as caught:
         _found(book, tariff=name)
     assert caught.value.path == ("tco", "owner", "tariff")

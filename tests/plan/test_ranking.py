@@ -322,7 +322,7 @@ def test_what_work_costs_has_what_is_not_ranked_apart() -> None:
     assert USD.text(spot.money.run_usd) in paper
 
 
-def test_bands_of_a_service_are_not_said_to_be_of_days() -> None:
+def test_bands_of_a_service_are_not_called_bands_of_days() -> None:
     """A month of service has no days that could take longer; a run has."""
     assert "days" not in band_text(service_of())
     assert "of P10 to P90 days with every assumed price" in band_text(plan_of())
@@ -374,7 +374,7 @@ def test_no_legend_speaks_of_draws_that_were_not_made() -> None:
     assert "best in" not in "\n".join(ranking_lines(none, undrawn, money=USD))
 
 
-def test_runs_of_hours_are_told_in_hours_in_every_table() -> None:
+def test_runs_of_hours_are_shown_in_hours_in_every_table() -> None:
     """A run of 0.9 hours does not take 0.0 days, and one GPU is not 1 GPUs; runs of days keep their days."""
     plan = finetuning_of()
     found = finances(plan, PriceBook.open(), draws=10, seed=1)
@@ -584,7 +584,7 @@ def test_a_way_within_the_band_of_the_horizons_answer_is_named_beside_it() -> No
     others = [way for way in plan.ranked if way.key != answer.key and way.money.npv_usd is not None]
     near = min(others, key=lambda way: way.money.npv_usd or 0.0)
 
-    def told(high: float | None) -> Plan:
+    def with_high_end(high: float | None) -> Plan:
         ways = tuple(
             replace(way, money=replace(way.money, npv_usd_high=high)) if way.key == answer.key else way
             for way in plan.alternatives
@@ -592,7 +592,11 @@ def test_a_way_within_the_band_of_the_horizons_answer_is_named_beside_it() -> No
         return replace(plan, alternatives=ways)
 
     assert near.money.npv_usd is not None
-    inside, outside, unknown = told(near.money.npv_usd), told(near.money.npv_usd * 0.999), told(None)
+    inside, outside, unknown = (
+        with_high_end(near.money.npv_usd),
+        with_high_end(near.money.npv_usd * 0.999),
+        with_high_end(None),
+    )
     assert inside.contender == near
     assert (
         f"{term_text(near.key)}, at {USD.text(near.money.npv_usd)}, is within that band" in answer_lines(inside, USD)[1]

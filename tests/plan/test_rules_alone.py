@@ -43,7 +43,7 @@ def test_addresses_of_nodes_and_file_servers() -> None:
     assert addresses_of_nodes("aws", "slurm", 3) == 3
 
 
-def test_a_network_with_too_few_addresses_is_told_from_one_beside_whose_nodes_nothing_fits() -> None:
+def test_a_network_with_too_few_addresses_is_distinguished_from_one_beside_whose_nodes_nothing_fits() -> None:
     """Fewer addresses than nodes is one message, enough of them in a network that is too small another."""
     option = _record(target="azure", scheduler="slurm", nodes=20)
     few = _wrong(option, RULES["azure"], IPv4Network("10.0.0.0/27"), 20)
@@ -141,7 +141,7 @@ def test_the_schema_of_a_plan_takes_no_other_field() -> None:
 
 
 def test_money_in_dollars_needs_no_word_about_its_currency() -> None:
-    """Another currency is told with its rate."""
+    """Another currency is reported with its rate."""
     assert USD.note == ()
     euro = MoneyFormat(currency=Currency(code="EUR", usd=1.08, day="2026-10-16", source="ECB"))
     assert euro.note[1].startswith("All money in EUR: 1 EUR = 1.08 USD on 2026-10-16")
@@ -197,7 +197,7 @@ def test_reasons_stand_with_cash_or_with_present_value() -> None:
     assert reason_lines(ways, USD) == ["AWS, spot $1.00 M; AWS, reserved 1y $2.00 M NPV: why not"]
 
 
-def test_what_is_booked_is_said_with_its_nodes_where_they_are_more() -> None:
+def test_what_is_booked_is_stated_with_its_nodes_where_they_are_more() -> None:
     """A block of as many nodes names its days alone; without a block nothing is said."""
     block = _record(name="capacity block", nodes=8, days=5)
     assert booking_text(_record(booked=block, nodes=8)) == "capacity block of 5 days, paid whole"
@@ -219,7 +219,7 @@ def test_the_price_on_demand_stands_beside_another_term_alone() -> None:
 def test_recomputed_layers_are_of_a_chunk_where_stages_have_chunks() -> None:
     """With one chunk for each stage they are of the stage."""
 
-    def told(chunks: int) -> str:
+    def text_of(chunks: int) -> str:
         return layout_text(
             Layout(
                 tp=1,
@@ -237,9 +237,9 @@ def test_recomputed_layers_are_of_a_chunk_where_stages_have_chunks() -> None:
             )
         )
 
-    assert "full recompute of 3 layers per stage" in told(1)
-    assert "full recompute of 3 layers per chunk" in told(2)
-    assert "2 chunks interleaved" in told(2)
+    assert "full recompute of 3 layers per stage" in text_of(1)
+    assert "full recompute of 3 layers per chunk" in text_of(2)
+    assert "2 chunks interleaved" in text_of(2)
 
 
 def test_amounts_of_explanations_are_in_their_units() -> None:
@@ -301,7 +301,7 @@ def test_carbon_of_a_grid_that_is_unknown_is_unknown() -> None:
         _check(CarbonTerms(grid="nowhere"), _record(options=()))
 
 
-def test_options_that_are_too_slow_are_told_in_number() -> None:
+def test_options_that_are_too_slow_are_counted() -> None:
     """One has its figures, several have theirs."""
     slow = [_record(key=key, probability_too_slow=0.25) for key in ("aws/on_demand", "onprem")]
     assert "its figures leave out" in _too_slow(_record(drawn=slow[:1]))[0]

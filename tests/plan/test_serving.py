@@ -275,7 +275,7 @@ def test_a_trace_that_is_none_is_refused_at_its_key(tmp_path: Path, lines: list[
         (("traffic.input_tokens=null",), ("traffic",)),
     ],
 )
-def test_lengths_are_said_once(overrides: tuple[str, ...], place: tuple[str, ...]) -> None:
+def test_lengths_are_stated_once(overrides: tuple[str, ...], place: tuple[str, ...]) -> None:
     """A trace beside lengths, and neither of them, are mistakes at their place."""
     with pytest.raises(BlueprintError) as held:
         load_values(_VALUES, overrides, name="chat.yaml")
@@ -694,7 +694,7 @@ def test_a_service_that_misses_its_goals_finishes_nothing() -> None:
 
 
 def test_a_failed_rule_is_named_once_beside_the_answer() -> None:
-    """The block names each rule with its condition; the figures of every target are told once, with the errors."""
+    """The block names each rule with its condition; the figures of every target are reported once, with the errors."""
     plan = _plan("goals.time_per_token=8 ms", "workload.precision=bf16")
     failed = Counter(finding.id for finding in plan.findings)
     assert failed["SRV013"]

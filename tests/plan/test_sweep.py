@@ -207,7 +207,7 @@ EXAMPLE: tuple[SweptPoint, ...] = made(asked("p5.48xlarge")).points
 
 
 def test_sizes_stay_within_the_range() -> None:
-    """Every point has as many nodes as asked; what the range leaves out is told, not dropped."""
+    """Every point has as many nodes as asked; what the range leaves out is reported, not dropped."""
     points = made(asked("p5.48xlarge", sizes=NodeRange(least=20, most=48))).points
     assert {point.nodes for point in points} <= set(range(20, 49))
     whole = {point.nodes for point in EXAMPLE if 20 <= point.nodes <= 48}
@@ -251,7 +251,7 @@ def test_the_default_range_ends_at_16384_accelerators() -> None:
 
 
 def test_more_nodes_than_a_placement_holds_is_a_reason() -> None:
-    """A range that starts beyond the limit of a node type is told with that limit."""
+    """A range that starts beyond the limit of a node type is reported with that limit."""
     found, missing = questions(
         scenario(), CATALOGUE, ["Standard_ND96isr_H100_v5"], NodeRange(least=1000, most=2000), facts().book
     )
@@ -275,7 +275,7 @@ def test_contradictions_of_a_variation_are_shown_at_their_place() -> None:
     assert "does not divide into 5 data-parallel replicas" in caught.value.render()
 
 
-def test_every_node_type_and_accelerator_is_sized_or_told() -> None:
+def test_every_node_type_and_accelerator_is_sized_or_reported() -> None:
     """Of the whole catalogue, each node type gives points or a reason, and so does each accelerator without one."""
     ids, lonely = chosen_ids(CATALOGUE)
     shipped = scenario()
@@ -344,7 +344,7 @@ def test_dask_workers_of_another_version_are_refused(dask_address: str, monkeypa
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_no_scheduler_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address where nobody listens is told after a short wait."""
+    """An address where nobody listens is reported after a short wait."""
     pytest.importorskip("distributed", reason="the extra dask is not installed: no module distributed")
     monkeypatch.setattr(sweep_run, "_CONNECT_TIMEOUT_S", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense://x", "tcp://"):
@@ -352,7 +352,7 @@ def test_no_scheduler_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
             run(asked("p5.48xlarge"), dask=address)
 
 
-def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the package, the message says how to install it."""
 
     def nothing(name: str) -> None:
@@ -444,7 +444,7 @@ def test_varied_values_reach_the_blueprint() -> None:
 
 
 def test_unknown_paths_are_refused_with_a_suggestion() -> None:
-    """A path that the blueprint has not is told before anything is computed."""
+    """A path that the blueprint has not is reported before anything is computed."""
     with pytest.raises(BlueprintError) as caught:
         scenarios([BLUEPRINT], ["workload.precison=bf16,fp8"], [], CATALOGUE)
     assert "there is no key 'precison' here" in caught.value.render()

@@ -49,7 +49,7 @@ def test_a_swept_node_type_has_the_size_of_the_plan() -> None:
     assert same.rate_front == option.performance.rate_front
 
 
-def test_three_answers_come_first_and_what_cannot_serve_is_said() -> None:
+def test_three_answers_come_first_and_what_cannot_serve_is_stated() -> None:
     """The cheapest rented, the fastest and the smallest; a TPU without eight-bit floats has its reason."""
     space, points, missing = _swept()
     text = services_text(space.scenarios, points, missing, as_of=["2026-10-16"], every=False, money=USD)

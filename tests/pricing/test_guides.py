@@ -41,14 +41,14 @@ def _numbers(text: str) -> set[float]:
     return {float(number.replace(",", "")) for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)}
 
 
-def _told(source: str) -> set[float]:
+def _known_prices(source: str) -> set[float]:
     """Return every number that claims of a source hold: the price, and the ends and sums in note and locator."""
-    told: set[float] = set()
+    known: set[float] = set()
     for claim in CLAIMS:
         if claim["source"] == source:
             usd = float(claim["usd"])
-            told |= {usd, usd / 1e6, round(usd / 8, 6)} | _numbers(claim["note"]) | _numbers(claim["locator"])
-    return told
+            known |= {usd, usd / 1e6, round(usd / 8, 6)} | _numbers(claim["note"]) | _numbers(claim["locator"])
+    return known
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -67,7 +67,7 @@ def test_every_printed_price_is_a_claim(name: str) -> None:
     amounts = re.findall(r"\$(\d[\d,]*(?:\.\d+)?)(?:(?:-|\u2013|\u0e42\u20ac\u201c)\$?(\d[\d,]*(?:\.\d+)?))?", text)
     printed = {float(part.replace(",", "")) for pair in amounts for part in pair if part}
     assert printed
-    assert printed - _told(source) - NO_PRICES[name] == set()
+    assert printed - _known_prices(source) - NO_PRICES[name] == set()
 
 
 def test_no_claim_of_a_guide_is_used() -> None:
@@ -84,17 +84,17 @@ def test_wrong_figures_say_what_is_right() -> None:
     for claim in CLAIMS:
         if claim["source"] != "guide-2026-06":
             continue
-        for top, first, second, told in re.findall(
+        for top, first, second, known in re.findall(
             r"([\d,]+(?:\.\d+)?) / ([\d.]+)(?: / ([\d.]+\d))?(?: dense)? = ([\d,]*\.?\d+)", claim["note"]
         ):
             value = float(top.replace(",", "")) / float(first) / float(second or 1)
-            assert value == pytest.approx(float(told.replace(",", "")), rel=0.01), claim["note"]
+            assert value == pytest.approx(float(known.replace(",", "")), rel=0.01), claim["note"]
             checked += 1
-        for usd, rate, told in re.findall(
+        for usd, rate, known in re.findall(
             r"([\d.]+) x 1e6 / \(([\d,]+) tokens/s x 3,600\) = ([\d.]+\d)", claim["note"]
         ):
             value = float(usd) * 1e6 / float(rate.replace(",", "")) / 3600
-            assert value == pytest.approx(float(told), abs=6e-4), claim["note"]
+            assert value == pytest.approx(float(known), abs=6e-4), claim["note"]
             checked += 1
     assert checked > 20
 

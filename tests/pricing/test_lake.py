@@ -190,14 +190,14 @@ def test_buckets_that_hold_no_lake(bucket: str, address: str, said: str) -> None
 
 
 def test_a_server_that_is_away(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that does not answer is told after a few attempts."""
+    """A server that does not answer is reported after a few attempts."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(StoreError, match="the server does not answer"):
         PriceBook.open(store=bucket, reach=object_storage.reach)
 
 
 def test_a_file_that_vanishes_meanwhile(folder: Path) -> None:
-    """What goes away while questions are asked is told, and is no bug."""
+    """What goes away while questions are asked is reported, and is no bug."""
     book = PriceBook.open(store=folder, reach=object_storage.reach)
     for path in (folder / "observation").rglob("*.parquet"):
         path.unlink()

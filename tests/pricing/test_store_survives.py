@@ -214,7 +214,7 @@ def test_reading_while_nobody_writes(tmp_path: Path) -> None:
     assert _state(tmp_path / "copy.duckdb") == (0, 0, 0)
 
 
-def test_a_damaged_store_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_damaged_store_is_reported_as_damaged(tmp_path: Path) -> None:
     """Blocks that are overwritten end every question with the place and what to do, not with an unknown error."""
     place = tmp_path / "prices.duckdb"
     with PriceStore.open(place) as store:

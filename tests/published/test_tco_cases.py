@@ -55,7 +55,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("3.82}", "3.83}"), ("utilisation: {value: 0.3883", "utilisation: {value: 0.39")]
 )
-def test_difference_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str, after: str) -> None:
+def test_difference_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str, after: str) -> None:
     """Another input or another published figure ends in exit 1, with the figure named."""
     text = CASES[0].with_name("ewyluda_h100.yaml").read_text(encoding="utf-8")
     assert before in text

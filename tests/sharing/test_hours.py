@@ -208,7 +208,7 @@ def test_replicas_of_several_nodes() -> None:
     assert by_hour[17] == 4
 
 
-def test_hours_wrap_and_are_told() -> None:
+def test_hours_wrap_and_are_shown() -> None:
     """Hours over midnight, over Sunday, and of every day are claimed and said."""
     late = Hours(days=["sunday"], start=22, hours=6)
     assert late.claimed == {166, 167, 0, 1, 2, 3}

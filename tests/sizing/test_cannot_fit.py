@@ -66,7 +66,7 @@ def test_there_are_at_least_thirty() -> None:
 
 
 @pytest.mark.parametrize(("ranks", "split"), [(1, "(tp 8, pp 1, dp 1, ZeRO"), (2, "(tp 8, cp 2, pp 1, dp 1, ZeRO")])
-def test_the_layout_that_came_closest_is_told_with_every_way_it_is_split(ranks: int, split: str) -> None:
+def test_the_layout_that_came_closest_is_reported_with_every_way_it_is_split(ranks: int, split: str) -> None:
     """A sequence over two ranks is said so; one that is whole is not."""
     catalogue = load()
     job = TrainingJob(

@@ -146,7 +146,7 @@ def test_memory_findings_name_what_is_held(job: TrainingJob, h100: NodeType) -> 
     assert "leave max_tensor, context, pipeline of workload.parallelism to the search" in finding.help
 
 
-def test_nodes_are_told_with_the_spares(job: TrainingJob) -> None:
+def test_nodes_are_reported_with_the_spares(job: TrainingJob) -> None:
     """The user counts spares too: seven training nodes and one spare are told as eight."""
     words = [entry.words for entry in constraints_of(replace(job, min_nodes=7, max_nodes=9, nodes_beside=1))]
     assert words == ["at least 8 nodes", "at most 10 nodes"]

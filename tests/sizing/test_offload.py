@@ -116,7 +116,7 @@ def test_zero_offload_trains_70b_on_a_dgx_2_and_its_memory_ends_there() -> None:
 
 
 def test_zero_infinity_keeps_on_drives_what_memory_cannot_hold() -> None:
-    """Rajbhandari et al. 2021: drives of a DGX-2 hold the states that its memory does not; too few drives are told."""
+    """Rajbhandari et al. 2021: drives of a DGX-2 hold the states that its memory does not; too few drives are named."""
     model = gpt2(90, 9216)
     drives = Offload(optimizer=True, nvme=True)
     assert fits(model, machine(16), offload=drives)
@@ -302,7 +302,7 @@ def test_optional_offloading_takes_the_faster(dgx: NodeType) -> None:
     ],
 )
 def test_unknown_links_are_not_guessed(dgx: NodeType, host: Host, nvme: bool, said: str) -> None:
-    """A bandwidth that the catalogue lacks is told; only drives leave the way to host memory open."""
+    """A bandwidth that the catalogue lacks is reported; only drives leave the way to host memory open."""
     job = training(CATALOGUE.models["llama-2-7b"], offload=Offload(optimizer=True, nvme=nvme))
     with pytest.raises(MissingFactError, match=said) as caught:
         search(job=job, node=replace(dgx, host=host), calibration=CALIBRATION)

@@ -23,7 +23,7 @@ def sized(job: TrainingJob, node: NodeType, **fixed: int) -> tuple[TrainingPoint
     return point, {entry.name: entry for entry in found}
 
 
-def test_what_is_told_adds_up_to_the_step(job: TrainingJob, h100: NodeType) -> None:
+def test_explained_terms_add_up_to_the_step(job: TrainingJob, h100: NodeType) -> None:
     """Times x seconds, less what overlap hides, times the stack's median is the step's share for traffic."""
     point, found = sized(job, h100, tensor_parallel=8, pipeline_parallel=8)
     stack = stacks_of(load_calibration(), h100, job)[0]
@@ -66,7 +66,7 @@ def test_levels_and_groups_of_a_layout(job: TrainingJob, h100: NodeType) -> None
     assert crossing["gradients"].seconds > 1.9 * plain["gradients"].seconds - 1e-3
 
 
-def test_the_way_is_told(job: TrainingJob, h100: NodeType) -> None:
+def test_the_way_is_explained(job: TrainingJob, h100: NodeType) -> None:
     """With narrow uplinks, leaf by leaf is the fastest way that is allowed."""
     layout = Layout(
         tp=8, sp=1, pp=1, vpp=1, dp=64, cp=1, ep=1, zero_stage=1, micro_batch=1, micro_batches=24, recompute="full"

@@ -90,7 +90,7 @@ def test_equal_ends_are_certain() -> None:
     ],
 )
 def test_what_is_no_distribution(entry: UncertainInput, message: str) -> None:
-    """What cannot be drawn from is told."""
+    """What cannot be drawn from is reported."""
     with pytest.raises(InputError, match=message):
         quantiles(entry, SHARES)
 
@@ -135,7 +135,7 @@ def test_utilisation_never_passes_all_hours() -> None:
     ],
 )
 def test_bands_that_do_not_fit(band: dict[str, object], message: str) -> None:
-    """A band that cannot be used is told with its place in the blueprint."""
+    """A band that cannot be used is reported with its place in the blueprint."""
     with pytest.raises(InputError, match=message) as caught:
         _own(**band)
     assert caught.value.path == ("tco", "uncertainty", band["key"])

@@ -48,12 +48,12 @@ def test_depreciation_sums_to_the_purchase(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["straight_line_0", "straight_line_x", "straight_line_-1", "macrs_4", ""])
 def test_unknown_depreciation(method: str) -> None:
-    """A method that is not there is told, with those that are."""
+    """A method that is not there is reported, with those that are."""
     with pytest.raises(InputError, match="there is no depreciation"):
         depreciation_fractions(method)
 
 
-def test_wrong_values_are_told() -> None:
+def test_wrong_values_are_reported() -> None:
     """A bonus above 1, a tax of everything and an annuity of no periods have no value."""
     with pytest.raises(InputError):
         depreciation_fractions("macrs_5", bonus_fraction=1.1)

@@ -119,7 +119,7 @@ def test_the_build_is_a_zip_of_every_file(asked: httpx.Client, tmp_path: Path) -
     assert asked.post("build", json={"blueprint": small()}).content == reply.content
 
 
-def test_mistakes_are_told_at_their_fields_all_at_once(asked: httpx.Client) -> None:
+def test_mistakes_are_reported_at_their_fields_all_at_once(asked: httpx.Client) -> None:
     """A pasted blueprint with mistakes gives each with path, line and what to do."""
     found = refused(
         asked.post("plan", json={"blueprint": TRAIN.replace("tokens: 300e9", "tokens: many\n  tokns: 1")}), 422
@@ -141,7 +141,7 @@ def test_mistakes_are_told_at_their_fields_all_at_once(asked: httpx.Client) -> N
     ],
 )
 def test_no_path_of_the_server_is_taken(asked: httpx.Client, path: str, section: object) -> None:
-    """Keys that name files are refused at their place, whatever the file, and nothing of a file is told."""
+    """Keys that name files are refused at their place, whatever the file, and nothing of a file is shown."""
     given = small()
     if path.startswith("targets"):
         given["targets"]["onprem"] = {"system": "dgx-h100"}

@@ -51,7 +51,7 @@ def test_it_fits_phone_tablet_and_desk(browser: Browser, planner: Running, width
 def test_a_changed_field_changes_the_answer_and_mistakes_stand_at_their_field(
     browser: Browser, planner: Running
 ) -> None:
-    """Typed tokens change the answer; a word that is none is told at the field, and the last answer stays."""
+    """Typed tokens change the answer; a word that is none is reported at the field, and the last answer stays."""
     opened(browser, planner.address)
     first = browser.run("document.getElementById('answer-lines').textContent")
     before = browser.run("document.getElementById('answer').dataset.answered")
@@ -120,7 +120,7 @@ def test_a_saved_plan_is_compared_with(browser: Browser, planner: Running) -> No
 
 
 def test_yaml_is_imported_and_exported(browser: Browser, planner: Running) -> None:
-    """A file's text fills the form, the text of the form is the file's blueprint, and mistakes in a file are told."""
+    """A file's text fills the form, the text of the form is the file's blueprint, and mistakes in a file are named."""
     opened(browser, planner.address)
     text = (ROOT / "blueprints" / "serve-llama3-70b.yaml").read_text()
     answered_after(browser, f"take({json.dumps(text)}, 'the file')")

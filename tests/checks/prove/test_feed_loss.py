@@ -54,7 +54,7 @@ def test_two_feeds_are_too_few_for_whole_racks(site: Sites) -> None:
     assert "of rack A01 when feed-A fails is 37,500, expected at most 32,777" in found.findings[0].message
 
 
-def test_an_assumed_number_of_feeds_that_is_too_few_is_said_and_not_judged(site: Sites) -> None:
+def test_an_assumed_number_of_feeds_that_is_too_few_is_stated_and_not_judged(site: Sites) -> None:
     """The blueprint says nothing of the hall's feeds: neither proven nor wrong, and what to give."""
     found = proof(site("whole-racks", ""))
     assert (found.state, found.findings) == (SKIPPED, ())

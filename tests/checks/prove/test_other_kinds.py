@@ -106,7 +106,7 @@ def test_the_time_of_a_proof_grows_with_the_square_of_the_ports() -> None:
 
 
 def test_a_planted_fault_is_found(written: tuple[str, Path]) -> None:
-    """A cable that is gone from the table is told, whatever the nodes do."""
+    """A cable that is gone from the table is reported, whatever the nodes do."""
     _, folder = written
     path = folder / "cables.csv"
     text = path.read_text()

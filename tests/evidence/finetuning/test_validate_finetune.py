@@ -272,7 +272,9 @@ def test_a_model_is_found_with_its_publisher_and_without_a_hyphen(
     assert (code, found["predicted"]) == (0, 1)
 
 
-def test_rows_that_ran_and_are_told_not_to_fit_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_that_ran_and_are_predicted_not_to_fit_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Full fine-tuning of 70 B on one card of 80 GB is told not to fit."""
     rows = [RUN, {**RUN, "model": "Llama-2-70B", "method": "full"}]
     _, found = _run(_write(tmp_path / "r.csv", rows), capsys)

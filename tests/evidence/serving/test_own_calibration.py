@@ -145,7 +145,7 @@ def test_the_folder_of_an_own_calibration_serves_training_too(
 
 
 @pytest.mark.parametrize(("cells", "anew"), [({"isl": "many"}, False), ({}, True)])
-def test_rows_that_are_wrong_and_serving_anew_are_refused(
+def test_wrong_rows_are_refused_by_both_fits(
     tmp_path: Path, slow: list[dict[str, str]], cells: dict[str, str], anew: bool
 ) -> None:
     """A wrong cell is refused with its line, fitting anew as well, and nothing is written."""

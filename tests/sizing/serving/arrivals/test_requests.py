@@ -93,8 +93,8 @@ def test_a_wrong_trace_is_refused_with_its_line_and_what_to_do(tmp_path: Path, t
     assert caught.value.help
 
 
-def test_all_mistakes_of_a_trace_are_told_at_once(tmp_path: Path) -> None:
-    """All mistakes of a trace are told at once."""
+def test_all_mistakes_of_a_trace_are_reported_at_once(tmp_path: Path) -> None:
+    """All mistakes of a trace are reported at once."""
     path = _written(tmp_path, "arrival_s,input_tokens,output_tokens\n1,-1,1\n0.5,1,x\n0.2,0,0\n")
     with pytest.raises(InputError) as caught:
         read_trace(path)

@@ -1,4 +1,4 @@
-"""Draws against a cash flow that is made anew with the values of each, with everything at once that is not linear."""
+"""Draws against a cash flow computed again with the values of each, with everything at once that is not linear."""
 
 import dataclasses
 
@@ -135,7 +135,7 @@ def _ledger(book: PriceBook, draw: dict[str, float] | None = None, plain: Ledger
     return Ledger(_candidates(times), economics, book, (_mix(work),))
 
 
-def test_draws_of_everything_equal_cash_flows_made_anew(book: PriceBook) -> None:
+def test_draws_of_everything_equal_recomputed_cash_flows(book: PriceBook) -> None:
     """Steps of capacity, refresh, tiers of support, shortfalls, commitments, blocks, late delivery, a mix, taxes."""
     plain = _ledger(book)
     assert plain.audit() == ()
