@@ -271,13 +271,18 @@ def percent(share: float | None, *, digits: int | None = 0, signed: bool = False
     return f"{100 * share:{'+' if signed else ''},{'.4g' if digits is None else f'.{digits}f'}} %"
 
 
+#: Ends of nouns whose plural has a vowel more.
+_HISSING = ("ch", "sh", "s", "x")
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun in the singular or plural.
 
-    >>> counted(1, "row"), counted(1200, "rack")
-    ('1 row', '1,200 racks')
+    >>> counted(1, "row"), counted(1200, "rack"), counted(2, "switch")
+    ('1 row', '1,200 racks', '2 switches')
     """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    plural = "es" if noun.endswith(_HISSING) else "s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}{plural}"
 
 
 def days_text(days: float) -> str:

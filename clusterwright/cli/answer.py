@@ -8,7 +8,7 @@ from clusterwright.blueprint.load import LoadedBlueprint
 from clusterwright.blueprint.reading.problems import BlueprintError, Problem
 from clusterwright.blueprint.shared import lists_workloads
 from clusterwright.cli.planning import planned, progress_display, say_quotes
-from clusterwright.cli.render.text_table import fitted
+from clusterwright.cli.render.text_table import described, fitted
 from clusterwright.errors import (
     EXIT_FACT_MISSING,
     EXIT_FINE,
@@ -199,8 +199,7 @@ def explain(path: Path, number: str | None, on: str | None, set_values: list[str
         if as_json:
             print(json.dumps({"schema": 1, "target": target, "numbers": listed}, indent=1))
         else:
-            width = max(len(name) for name in listed)
-            print(fitted("\n".join(f"{name:<{width}}  {title}" for name, title in listed.items())))
+            print("\n".join(described([(name, (title,)) for name, title in listed.items()])))
         return EXIT_FINE
     say_explanation(find(known, number, result.plan.workload.kind), target, as_json=as_json)
     return EXIT_FINE

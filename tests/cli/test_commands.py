@@ -206,6 +206,10 @@ def test_plan_prints_the_answer_first(command: Command, shipped: Path) -> None:
     for name, instance in hardware.items():
         assert re.search(rf"^  {name}, on demand +{instance} ", ended.out, re.MULTILINE), name
     assert f"clusterwright build {shipped}" in ended.out
+    beware = ended.out.partition("  Beware")[2].partition("\n\n")[0]
+    assert re.search(
+        r"cheaper offers, from \$[\d,.]+ \(.*\), not ranked: GPUs alone, .* \(\d of \d\)", beware, re.DOTALL
+    )
     assert "\x1b[" not in ended.out
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterwright.cli.render.terminal import columns_of_text
-from clusterwright.cli.render.text_table import Column, commands, fitted, prose, shortened, table
+from clusterwright.cli.render.text_table import Column, commands, described, fitted, prose, shortened, table
 
 COLUMNS = (
     Column("Where", "left"),
@@ -134,3 +134,41 @@ def test_a_command_can_be_copied_over_its_line_breaks(monkeypatch: pytest.Monkey
     sentence = "  Check        assumed prices are old; clusterwright prices --help says how newer ones are fetched"
     assert len(fitted(sentence).splitlines()) == 2
     assert "\\" not in fitted(sentence)
+
+
+@pytest.mark.parametrize(
+    ("width", "line", "indent"),
+    [
+        (60, "  name   a sentence that is longer than the terminal is wide by far", 9),
+        (80, "  proven   cables and ports   every end of a cable stands where the racks have its device", 30),
+        (60, "  proven   cables and ports of the site   every end of a cable stands where racks have it", 11),
+        (60, "one column of words that goes on beyond the width of the terminal, at once", 2),
+        (60, f"  key   {'x' * 54} and words", 4),
+    ],
+)
+def test_a_long_line_goes_on_below_the_text_that_it_continues(
+    monkeypatch: pytest.MonkeyPatch, width: int, line: str, indent: int
+) -> None:
+    """A line goes on in its last column with room for words, one without columns two blanks further in."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    first, *more = fitted(line).splitlines()
+    assert all(len(part) <= width for part in (first, *more))
+    assert {len(part) - len(part.lstrip()) for part in more} == {indent}
+    assert " ".join([first, *more]).split() == line.split()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_texts_stand_beside_their_label_or_below_it(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """All texts of a label begin in one column; where prose would have no room beside it, below the label."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    long = "a text of many words that no terminal of these widths holds in a line, so that it goes on below itself"
+    label = "a label that takes 38 columns or more"
+    lines = described([(label, (long, "short", long)), ("b", (long,)), ("c", ())], indent=2)
+    assert all(len(line) <= width for line in lines)
+    start = 4 if width == 60 else 2 + len(label) + 2
+    begun = [line.find(word) for line in lines for word in ("a text", "short") if word in line]
+    assert begun == [start] * 4
+    went_on = [len(line) - len(line.lstrip()) for line in lines if "a text" not in line and line.startswith("     ")]
+    assert set(went_on) <= {start, start + 2}
+    assert lines[-1] == "  c"
+    assert (lines[0] == f"  {label}") == (width == 60)

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from clusterwright import assets
+from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, Result, found
 from clusterwright.cli.render.terminal import columns_of_text
+from clusterwright.cli.render.text_table import fitted
+from clusterwright.cli.written.prove import folder_text
 from tests.sampling import sampled
 
 from .conftest import SMALL, Command
@@ -156,3 +159,25 @@ def test_an_error_in_a_log_is_one_line(command: Command, monkeypatch: pytest.Mon
     assert len(command("compare").err.splitlines()) == 2
     monkeypatch.setenv("COLUMNS", "60")
     assert too_wide(command("compare").err, 60) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_proof_is_read_column_by_column(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """What was found of a part begins in one column, and no line of it goes on to the left of that."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    fact = "66 cords, each between a supply and an outlet of its own, in one rack, and none in two of them"
+    named = {"part": "provisioning, by its tools", "files": (), "engine": "comparison"}
+    results = (
+        Result(**named, state=PROVEN, facts=(fact, fact)),
+        Result(**named, state=SKIPPED, reason=fact),
+        Result(**named, state=NOT_PROVEN, findings=(found("PAG001", fact, fact),)),
+    )
+    text = fitted(folder_text(results, said=NOT_PROVEN, page=Path("proof.md")))
+    assert too_wide(text, width) == []
+    assert " ".join(text.split()).count(fact) == 5
+    shown = text.partition("not proven")[0].splitlines()[2:]
+    start = 4 if width == 60 else 42
+    begun = [line.find(word) for line in shown for word in ("66 cords", "by comparison") if word in line]
+    assert begun == [start] * 4
+    assert all(line[:start].isspace() for line in shown if not line.startswith(("  proven", "  skipped")))
+    assert "1 finding\n" in text

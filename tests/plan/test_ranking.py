@@ -29,7 +29,14 @@ from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Alternative, Plan
 from clusterwright.plan.text.money import USD
-from clusterwright.plan.text.ranking import again_text, comparable, main_ways, paper_title, paper_ways
+from clusterwright.plan.text.ranking import (
+    again_text,
+    comparable,
+    main_reason_text,
+    main_ways,
+    paper_title,
+    paper_ways,
+)
 from clusterwright.plan.text.words import answer_lines, band_text, capital, term_text
 from clusterwright.pricing.book import PriceBook
 from tests.opened import report_html, workbook_xlsx
@@ -605,3 +612,13 @@ def test_a_way_within_the_band_of_the_horizons_answer_is_named_beside_it() -> No
     for apart in (outside, unknown):
         assert apart.contender is None
         assert "within that band" not in answer_lines(apart, USD)[1]
+
+
+def test_the_main_reason_is_that_of_most_ways() -> None:
+    """The words up to the first semicolon, with how many of the ways they are of where others have another reason."""
+    way = plan_of().alternatives[0]
+    alone, lent = (
+        replace(way, reason=reason) for reason in ("GPUs alone; as long as on AWS", "they may be taken back")
+    )
+    assert main_reason_text((alone, alone)) == "GPUs alone"
+    assert main_reason_text((lent, alone, alone)) == "GPUs alone (2 of 3)"

@@ -22,6 +22,7 @@ from clusterwright.facility.cabling.netlist import Netlist, netlist
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.inventory import Inventory
+from clusterwright.units import counted
 
 _ENGINE = "OpenSM over ibsim"
 #: Cables that are named in one message.
@@ -200,11 +201,9 @@ def _words(cable: frozenset[tuple[str, int]]) -> str:
 def facts(proof: Proof) -> list[str]:
     """Return what was found of a routed fabric, a line each."""
     pairs = sum(count for _, count in proof.pairs_by_switches)
-    ways = ", ".join(f"{count:,} through {length}" for length, count in proof.pairs_by_switches)
-    lines = [
-        f"{proof.adapters:,} ports, {proof.switches:,} switches, {proof.cables:,} cables",
-        f"{pairs:,} pairs of ports: {ways} switches",
-    ]
+    ways = ", ".join(f"{count:,} through {counted(length, 'switch')}" for length, count in proof.pairs_by_switches)
+    counts = (counted(proof.adapters, "port"), counted(proof.switches, "switch"), counted(proof.cables, "cable"))
+    lines = [", ".join(counts), f"{pairs:,} pairs of ports: {ways}"]
     if proof.destinations_per_uplink and proof.destinations_per_downlink:
         up, down = proof.destinations_per_uplink, proof.destinations_per_downlink
         lines.append(f"{_range(up)} destinations per uplink of a leaf, {_range(down)} per link down to one")

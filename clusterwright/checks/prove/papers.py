@@ -97,7 +97,7 @@ def plain(text: str) -> str:
 def _shown(value: object) -> str:
     if value is None or value == "":
         return "nothing"
-    return f"{value:,.10g}" if isinstance(value, float) else str(value)
+    return f"{value:,.10g}" if isinstance(value, float) else " ".join(str(value).split())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,6 +26,7 @@ from clusterwright.plan.text.ranking import (
     cash_band_text,
     cash_text,
     comparable,
+    main_reason_text,
     main_ways,
     paper_title,
     paper_ways,
@@ -159,13 +160,13 @@ def _pays_back(plan: Plan, kept: Alternative) -> tuple[str, ...]:
 
 
 def _cheaper(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
-    """Return how many ways are cheaper on paper alone, and from which amount; nothing without an answer."""
-    prices = [(way.money.run_usd, way.key) for way in paper_ways(plan) if way.money.run_usd is not None]
-    if not plan.ranked or not prices:
+    """Return how many ways are cheaper on paper alone, from which amount, and why; nothing without an answer."""
+    ways = [way for way in paper_ways(plan) if way.money.run_usd is not None]
+    if not plan.ranked or not ways:
         return ()
-    usd, key = min(prices)
-    count = f"{len(prices)} cheaper offers" if len(prices) > 1 else "1 cheaper offer"
-    return (f"{count} not ranked, from {money.text(usd)} ({term_text(key)})",)
+    usd, key = min((way.money.run_usd or 0.0, way.key) for way in ways)
+    least = f"{'at' if len(ways) == 1 else 'from'} {money.text(usd)} ({term_text(key)})"
+    return (f"{counted(len(ways), 'cheaper offer')}, {least}, not ranked: {main_reason_text(ways)}",)
 
 
 def _own_facts(plan: Plan) -> list[str]:

@@ -53,7 +53,8 @@ _COMMAND = re.compile(r" *(?:Next +)?clusterwright \w")
 #: The blank between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMBT]|%|GB|PB|kW|MW|days?|h|min|s)(?:\W|$))")
 _NO_BREAK = "\xa0"
-_LABEL = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
+#: What sets a column of a line apart from the one before it.
+_BETWEEN_COLUMNS = re.compile(r"(?<=\S) {2,}(?=\S)")
 
 
 class Column(NamedTuple):
@@ -123,8 +124,9 @@ def prose(text: str, *, indent: int = 0, hanging: int | None = None, width: int 
 
 
 def fitted(text: str) -> str:
-    """Return a text whose lines keep to the width of the terminal: longer ones go on below where their words begin.
+    """Return a text whose lines keep to the width of the terminal: longer ones go on below the text that they continue.
 
+    That is the last of the columns that two blanks set apart, or two blanks further in than a line of one column.
     Commands, alone or after `Next`, go on after a backslash, so that they can be copied with their end.
     """
     width = line_width()
@@ -136,14 +138,42 @@ def fitted(text: str) -> str:
         start = len(line) - len(line.lstrip())
         more = " \\" if _COMMAND.match(line) else ""
         room = width - len(more)
-        # Behind a label that is set apart by two blanks, the words begin after them, where the longest has room.
-        label = _LABEL.match(line)
-        longest = max(map(columns_of_text, line.split()))
-        beside = label is not None and label.end() <= width // 2 and label.end() + longest <= room
-        hanging = label.end() if label and beside else start + _INDENT
+        hanging = _last_column(line, room) or start + _INDENT
         *before, last = _wrapped(line[start:], room, " " * start, " " * hanging)
         lines += [*(part + more for part in before), last]
     return "\n".join(lines)
+
+
+def _last_column(line: str, room: int) -> int:
+    """Return where the last column of a line begins whose words have room there; 0 where none has."""
+    found = 0
+    for gap in _BETWEEN_COLUMNS.finditer(line):
+        start = columns_of_text(line[: gap.end()])
+        longest = max(map(columns_of_text, line[gap.end() :].split()))
+        if start + max(longest, _LEAST_PROSE) <= room:
+            found = start
+    return found
+
+
+def described(entries: Sequence[tuple[str, Sequence[str]]], *, indent: int = 0) -> list[str]:
+    """Return labels with their texts beside them from one column on, or below where that leaves prose too little room.
+
+    Where several texts stand below each other, a line that continues one is two blanks further in.
+    """
+    width = max(columns_of_text(label) for label, _ in entries)
+    start = indent + width + _GAP
+    beside = start + _LEAST_PROSE <= line_width()
+    lines = []
+    for label, texts in entries:
+        at = start if beside else indent + _INDENT
+        hanging = at + (_INDENT if len(texts) > 1 else 0)
+        below = [line for text in texts for line in prose(text, indent=at, hanging=hanging)]
+        first = f"{' ' * indent}{label}".rstrip()
+        if beside and below:
+            blank = " " * (start - columns_of_text(first))
+            first, below = f"{first}{blank}{below[0][start:]}", below[1:]
+        lines += [first, *below]
+    return lines
 
 
 def commands(entries: Sequence[tuple[str, str]], *, indent: int = _INDENT) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from clusterwright import units
 from clusterwright.catalog.load import load as load_catalogue
 from clusterwright.checks.prove.fabric.proof import Budget, Proof, prove
 from clusterwright.checks.prove.fabric.subnet_manager import NotRoutedError, missing_engine
@@ -15,13 +14,14 @@ from clusterwright.checks.prove.fabrics import Routing, facts
 from clusterwright.checks.prove.records import NOT_PROVEN, PROVEN, SKIPPED, UNKNOWN, Result
 from clusterwright.checks.prove.site.ethernet import EthernetProof, planned, walk_ethernet
 from clusterwright.cli.planning import plan_of, progress_display
-from clusterwright.cli.render.text_table import fitted
+from clusterwright.cli.render.text_table import described, fitted
 from clusterwright.errors import EXIT_FACT_MISSING, EXIT_FINE, EXIT_RULE_FAILED, InputError
 from clusterwright.facility.cabling.links import compute_links, compute_names
 from clusterwright.facility.fabric.counts import Fabric
 from clusterwright.facility.fabric.node_ports import INFINIBAND_NETWORK
 from clusterwright.facility.fabric.planes import Plane
 from clusterwright.facility.fabric.system import SystemFabric
+from clusterwright.units import DURATION, counted, parse
 
 SCHEMA_VERSION = 1
 #: Whether a fabric holds is as unknown as an answer without a fact.
@@ -64,7 +64,7 @@ def _routing(route: str | None, within: str | None) -> Routing:
         if not names:
             raise InputError("--route names no fabric", help="for example --route p1,storage, or --route none")
         chosen = names - {"none"}
-    seconds = None if within is None else units.parse(within, units.DURATION)
+    seconds = None if within is None else parse(within, DURATION)
     if seconds is not None and seconds <= 0:
         raise InputError(f"--within {within} leaves no time", help="for example --within 2h")
     return Routing(chosen=chosen, within_s=seconds)
@@ -110,15 +110,13 @@ def prove_folder(root: Path, *, as_json: bool, strict: bool, quiet: bool, routin
 
 def folder_text(results: Sequence[Result], *, said: str, page: Path) -> str:
     """Return the proof of a folder as people read it."""
-    lines = [said.upper(), ""]
     width = max(len(result.part) for result in results)
-    indent = " " * (width + 15)
+    lines = [said.upper(), ""]
     for result in results:
-        first, *more = result.facts or (result.reason or f"{len(result.findings)} findings",)
-        lines.append(f"  {result.state:<11} {result.part:<{width}} {first}")
-        lines += [f"{indent}{fact}" for fact in more]
+        texts = result.facts or (result.reason or counted(len(result.findings), "finding"),)
         if result.state not in {SKIPPED, UNKNOWN}:
-            lines.append(f"{indent}by {result.engine}, {result.seconds:.1f} s")
+            texts = (*texts, f"by {result.engine}, {result.seconds:.1f} s")
+        lines += described([(f"{result.state:<10}  {result.part:<{width}}", texts)], indent=2)
         for finding in result.findings:
             lines += [f"{'':<14}{finding.id}  {finding.message}", f"{'':<22}{finding.help}"]
     return "\n".join([*lines, "", f"written to {page}"])

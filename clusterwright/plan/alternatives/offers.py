@@ -339,7 +339,7 @@ def _elsewhere(
     )
     where = "built to order" if near.owned else f"on {near.target} {near.sized.point.node.id}"
     spot = "; nodes may be taken back" if term == "spot" else ""
-    note = f"GPUs alone: no storage, network or controller; as long as {where}{spot}"
+    note = f"GPUs alone, no storage or network; no controller either; as long as {where}{spot}"
     offer = _offer(near, candidate, note)
     way = replace(offer, cluster=replace(offer.cluster, instance=product.sku.partition("/")[2]), set_values=())
     return way if asked and term != "spot" else not_ranked(way, near.reason or note)

@@ -1,6 +1,7 @@
 """The ranking as words and rows, the same wherever it is shown: which way is the answer, and why others are not."""
 
 import shlex
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from clusterwright.plan.record import Alternative, Option, Plan
@@ -201,3 +202,10 @@ def reason_lines(ways: Sequence[Alternative], money: MoneyFormat) -> list[str]:
         what = "" if usd is None else f" {money.text(usd)}{' NPV' if way.money.run_usd is None else ''}"
         by_reason.setdefault(way.reason, []).append(f"{term_text(way.key)}{what}")
     return [f"{'; '.join(names)}: {reason}" for reason, names in by_reason.items()]
+
+
+def main_reason_text(ways: Sequence[Alternative]) -> str:
+    """Return why most of some ways are not ranked, up to the first semicolon, with their number where others differ."""
+    reasons = Counter(way.reason.partition(";")[0] for way in ways)
+    (reason, count), *others = reasons.most_common()
+    return f"{reason} ({count} of {len(ways)})" if others else reason

@@ -17,6 +17,7 @@ from clusterwright.checks.prove.records import NOT_PROVEN, Result, found, judged
 from clusterwright.errors import Finding
 from clusterwright.facility.cabling.links import Link
 from clusterwright.facility.fabric.counts import Fabric
+from clusterwright.units import counted
 
 CABLES = "cables.csv"
 ENGINE = f"ways of equal cost over {CABLES}"
@@ -81,7 +82,8 @@ class EthernetProof:
 
     def facts(self) -> list[str]:
         """Return what was found, a line each."""
-        lines = [f"{self.ends:,} ports, {self.switches:,} switches, {self.cables:,} cables"]
+        counts = (counted(self.ends, "port"), counted(self.switches, "switch"), counted(self.cables, "cable"))
+        lines = [", ".join(counts)]
         if self.equal_ways is not None:
             flows = "flow" if self.busiest_cable == 1 else "flows"
             lines += [
