@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from clusterwright import units
 from clusterwright.blueprint.keys import description, what_is_meant, what_stands_here
-from clusterwright.blueprint.reading.document import Document, document_of, parse_bounded, parse_scalar, read
+from clusterwright.blueprint.reading.document import Document, document_of, kind_of, parse_bounded, parse_scalar, read
 from clusterwright.blueprint.reading.problems import BlueprintError, Position, Problem, dotted
 from clusterwright.blueprint.reading.problems import Path as KeyPath
 from clusterwright.blueprint.rules.written_names import unknown_names
@@ -109,6 +110,10 @@ _RULES_OF_FORM: dict[KeyPath, Mapping[str, str | None]] = {
     ("goals", "first_token"): _OF_TRAFFIC,
     ("goals", "time_per_token"): _OF_TRAFFIC,
 }
+#: A share of the whole is at most this in percent.
+_WHOLE_IN_PERCENT = 100.0
+#: A number of so many digits is read as a power of ten.
+_LONG_NUMBER = re.compile(r"\b\d{10,}\b")
 #: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
 _BOUNDS = {
     "greater_than_equal": ("shorter than", "ge"),
@@ -214,7 +219,8 @@ def checked(
     """Check the form of a blueprint's document; arguments and errors as `load_text`."""
     if not isinstance(document.value, dict):
         raise InputError(
-            f"{document.name} holds a {type(document.value).__name__}, not a blueprint", help="start with name: …"
+            f"{document.name} holds {kind_of(document.value)}, not a blueprint",
+            help="start with name: …, or write one with: clusterwright init train -o FILE",
         )
     document = replace(document, overridden=document.overridden | {override(document.value, one) for one in overrides})
     problems = document.problems
@@ -313,7 +319,7 @@ def _problem(error: dict[str, Any], document: Document) -> Problem:
         advice = _kind_meant(error["input"])
     else:
         message = _wording(error, path, document)
-        advice = _closest_choice(error) if kind == "literal_error" else context.get("help")
+        advice = _closest_choice(error) if kind == "literal_error" else context.get("help") or _as_meant(error)
     of_key = document.keys.get(path) if error["loc"][-1:] == ("[key]",) else None
     problem = Problem(
         path=path, message=message, help=advice or what_stands_here(path, document.value), position=of_key
@@ -349,6 +355,18 @@ def _closest_choice(error: dict[str, Any]) -> str | None:
     return f"did you mean {close[0]!r}?" if close else None
 
 
+def _as_meant(error: Mapping[str, Any]) -> str | None:
+    """Return how a number is written that was meant and written in another way; None where that is not known."""
+    given = error["input"]
+    if not isinstance(given, float | int) or isinstance(given, bool) or not math.isfinite(given):
+        return None
+    if error["type"] == "int_type" and given == int(given):
+        return f"write {int(given)}"
+    if error["type"] == "less_than_equal" and error["ctx"]["le"] == 1.0 and given <= _WHOLE_IN_PERCENT:
+        return f"write {given:g} % for a share of {given / _WHOLE_IN_PERCENT:g}"
+    return None
+
+
 def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] in _OWN_WORDS:
@@ -367,6 +385,7 @@ def _wording(error: dict[str, Any], path: KeyPath, document: Document) -> str:
         return f"{dotted(path)}: {found!r} is {bound}"
     shown = "" if isinstance(found, dict | list) or found is None else f" (found {found!r})"
     name = dotted(path) or "the blueprint"
+    message = _LONG_NUMBER.sub(lambda found: f"{float(found[0]):g}".replace("e+", "e"), message)
     return f"{name}: {message[0].lower()}{message[1:]}{shown}"
 
 

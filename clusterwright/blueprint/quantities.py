@@ -29,7 +29,11 @@ def reader(kind: units.Kind) -> BeforeValidator:
             raise PydanticCustomError(
                 "quantity",
                 "{found} is not {kind}",
-                {"found": repr(value), "kind": units.named(kind), "help": f"for example {kind.example}"},
+                {
+                    "found": "nothing" if value is None else repr(value),
+                    "kind": units.named(kind),
+                    "help": f"for example {kind.example}",
+                },
             )
         try:
             number = units.parse(value, kind)

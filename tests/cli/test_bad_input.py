@@ -33,6 +33,12 @@ def test_missing_file(command: Command, tmp_path: Path) -> None:
         (b"- a\n- b\n", "not a blueprint"),
         (b"just text\n", "not a blueprint"),
         (b"\tname: x\n", "not valid YAML"),
+        (b"name: x\n\tworkload: {}\n", "write blanks in the place of this tab"),
+        (b"name: x\n---\nname: y\n", "a file holds one blueprint"),
+        (b'name: "x\n', "a quote or bracket that opens further up is not closed"),
+        (b"- a\n", "holds a list, not"),
+        (b"a,b\n", "holds a text, not"),
+        (b"null\n", "holds nothing, not"),
         (b"a: &a [*a]\n", "too large or nested"),
     ],
 )
@@ -41,6 +47,26 @@ def test_unreadable_file(command: Command, tmp_path: Path, content: bytes, said:
     path = tmp_path / "bad.yaml"
     path.write_bytes(content)
     ended = command("plan", path)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("workload.tokens=1e40", "less than or equal to 1e18 (found"),
+        ("workload.tokens=", "nothing is not a count"),
+        ("workload.sequence_length=8e3", "help: write 8000"),
+        ("workload.sequence_length=8.5", "help: sequence_length: "),
+        ("economics.discount_rate=8", "help: write 8 % for a share of 0.08"),
+        ("economics.discount_rate=800", "help: discount_rate: "),
+    ],
+)
+def test_a_number_that_is_meant_otherwise_is_shown_as_it_is_written(
+    command: Command, small: Path, value: str, said: str
+) -> None:
+    """Whole numbers, shares in percent and bounds of many digits are told as people write them."""
+    ended = command("check", small, "--set", value)
     assert ended.code == 2
     assert said in ended.err
 

@@ -11,9 +11,10 @@ import pytest
 
 from clusterwright.assets import root
 from clusterwright.cli.planning import plan_of
+from clusterwright.cli.render.diff import _delta
 from clusterwright.cli.written import diff
 from clusterwright.diff.causes import causes
-from clusterwright.diff.differences import differences
+from clusterwright.diff.differences import Change, differences
 from clusterwright.errors import InputError
 from clusterwright.plan.currency import Currency
 from clusterwright.plan.document import dumps
@@ -250,3 +251,9 @@ def test_absent_file(name: str, tmp_path: Path) -> None:
     """A file that is not there is told."""
     with pytest.raises(InputError):
         diff.diff(str(tmp_path / name), str(BLUEPRINT), as_json=False, markdown=False)
+
+
+def test_the_difference_of_two_shares_is_in_points() -> None:
+    """From 20 to 29 % is 9 points, which is not 9 % of either."""
+    shares = Change(name="busy_fraction", unit="share", before=0.201, after=0.292)
+    assert _delta(shares, USD) == "+9.1 points"

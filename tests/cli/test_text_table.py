@@ -157,6 +157,14 @@ def test_a_long_line_goes_on_below_the_text_that_it_continues(
     assert " ".join([first, *more]).split() == line.split()
 
 
+def test_what_a_row_is_of_is_not_left_out() -> None:
+    """Of rows that have their target in a column of its own, that column goes after the figures."""
+    columns = (("change, alone", "left"), ("where", "left"), *(Column(f"figure {number}") for number in range(8)))
+    lines = table(columns, [("together, beyond each alone", "on premises", *["-$862,000"] * 8)], width=60).splitlines()
+    assert any("on premises" in line for line in lines)
+    assert "where" not in lines[-1]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_texts_stand_beside_their_label_or_below_it(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     """All texts of a label begin in one column; where prose would have no room beside it, below the label."""

@@ -37,7 +37,8 @@ from clusterwright.plan.text.ranking import (
     paper_title,
     paper_ways,
 )
-from clusterwright.plan.text.words import answer_lines, band_text, capital, term_text
+from clusterwright.plan.text.words import answer_lines, band_text, capital, no_unit_answer, term_text
+from clusterwright.plan.training.record import training_plan
 from clusterwright.pricing.book import PriceBook
 from tests.opened import report_html, workbook_xlsx
 
@@ -622,3 +623,19 @@ def test_the_main_reason_is_that_of_most_ways() -> None:
     )
     assert main_reason_text((alone, alone)) == "GPUs alone"
     assert main_reason_text((lent, alone, alone)) == "GPUs alone (2 of 3)"
+
+
+def test_a_budget_below_every_run_is_the_reason_for_no_answer() -> None:
+    """Where prices are known, what is missing is the money, not a price."""
+    plan = plan_of()
+    poor = replace(plan, goals=replace(plan.goals, budget_usd=5.0))
+    assert no_unit_answer(poor, USD) == "no way that is paid by the run is within the budget of $5.00"
+    assert no_unit_answer(plan, USD).endswith(f"has all its prices on {plan.as_of}")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"), [(15e12, "15,000 B tokens"), (1.4e9, "1.4 B tokens"), (5e7, "50 M tokens"), (3.0, "3 tokens")]
+)
+def test_few_tokens_are_counted_in_millions(tokens: float, shown: str) -> None:
+    """No run has 0 B tokens."""
+    assert replace(training_plan(plan_of()).workload, tokens=tokens, framework="").amount_text == shown

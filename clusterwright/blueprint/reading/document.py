@@ -32,6 +32,15 @@ _SHOWN = 40
 #: Parsed texts in memory: a generated project has about forty.
 _KEPT = 64
 _TAG = "tag:yaml.org,2002:"
+#: What to do about text that is no YAML, by words of the reader's complaint.
+_BROKEN = {
+    "'\\t'": "YAML indents with blanks: write blanks in the place of this tab",
+    "another document": "a file holds one blueprint: remove --- and what follows, or make two files",
+    "end of stream": "a quote or bracket that opens further up is not closed",
+}
+_CHECK_IT = "check the indentation and the quotes here"
+#: What a document may hold that is no blueprint; anything else is a number.
+_KINDS: dict[type, str] = {list: "a list", str: "a text", bool: "a truth value", type(None): "nothing"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,6 +170,15 @@ def _scalar(node: Node) -> Any:  # noqa: ANN401
     return text
 
 
+def kind_of(value: Any) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return what a document holds in the place of a blueprint, in words.
+
+    >>> kind_of([1]), kind_of(None), kind_of("a,b"), kind_of(1.5)
+    ('a list', 'nothing', 'a text', 'a number')
+    """
+    return _KINDS.get(type(value), "a number")
+
+
 def read(path: Path) -> Document:
     """Read a blueprint file.
 
@@ -193,10 +211,12 @@ def parse(text: str, *, name: str) -> Document:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = Position(line=mark.line + 1, column=mark.column + 1, length=1) if mark else None
+        said = error.problem or error.context or ""
+        advice = next((help_ for words, help_ in _BROKEN.items() if words in said), _CHECK_IT)
         problem = Problem(
             path=(),
-            message=f"this is not valid YAML: {error.problem or error.context}",
-            help="check the indentation and the quotes here",
+            message=f"this is not valid YAML: {said}",
+            help=advice,
             position=position,
         )
         raise BlueprintError(name=name, text=text, problems=(problem,)) from None

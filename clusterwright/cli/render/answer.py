@@ -141,7 +141,7 @@ def _answers(plan: Plan, money: MoneyFormat) -> list[str]:
     alone, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     if alone is None and kept is None:
         return [_bold_text(line) for line in _block("Answer", *answer_lines(plan, money))]
-    what, *parts = (no_unit_answer(plan),) if alone is None else unit_answer(plan, alone, money)
+    what, *parts = (no_unit_answer(plan, money),) if alone is None else unit_answer(plan, alone, money)
     shown = [(f"One {plan.workload.unit.name}", what, parts)]
     if kept is not None:
         what, *parts = horizon_answer(plan, kept, money)

@@ -63,7 +63,10 @@ def _delta(change: Change, money: MoneyFormat) -> str:
     share = (
         f" ({percent(change.delta / abs(before), digits=1, signed=True)})" if before and change.unit != "share" else ""
     )
-    return f"{'+' if change.delta > 0 else '-'}{_value(signed, 'after', money)}{share}"
+    amount = _value(signed, "after", money)
+    # The difference of two shares is in points of percent, not a share of either.
+    shown = amount.replace("%", "points") if change.unit == "share" else amount
+    return f"{'+' if change.delta > 0 else '-'}{shown}{share}"
 
 
 def _named_by(unit: WorkUnit, words: str) -> str:

@@ -34,6 +34,7 @@ _DROP = {
     "# months (low–high)": 0.2,
     "NPV": 0.3,
     "share of a run": 0.4,
+    "where": 0.1,
     "nodes": 0.5,
     "best in": 0.6,
     "cheapest in": 0.6,

@@ -192,7 +192,7 @@ def answer_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     unit = plan.workload.unit
     first, last = (None if way is None else plan.planned(way.key) for way in (alone, kept))
     lines = [
-        f"for {unit.asked}: {no_unit_answer(plan)}"
+        f"for {unit.asked}: {no_unit_answer(plan, money)}"
         if alone is None
         else f"for {unit.asked}: {_cluster_of(plan, alone)}: {_figures(plan, alone, money)}{_outlook(first)}"
     ]
@@ -228,8 +228,11 @@ def unit_answer(plan: Plan, way: Alternative, money: MoneyFormat) -> tuple[str, 
     return (_cluster_of(plan, way), _figures(plan, way, money), *odds)
 
 
-def no_unit_answer(plan: Plan) -> str:
+def no_unit_answer(plan: Plan, money: MoneyFormat) -> str:
     """Return why nothing is the answer for one unit of work where there is one for the horizon."""
+    budget, known = plan.goals.budget_usd, [way for way in plan.ranked if way.money.run_usd is not None]
+    if budget is not None and known:
+        return f"no way that is paid by the {plan.workload.unit.name} is within the budget of {money.text(budget)}"
     return f"no way that is paid by the {plan.workload.unit.name} has all its prices on {plan.as_of}"
 
 

@@ -28,6 +28,11 @@ from clusterwright.sizing.records.run import Goodput
 from clusterwright.sizing.training.traffic import Traffic
 from clusterwright.units import percent
 
+#: What tokens are counted in, the largest that they reach.
+_PREFIXES = ((1e9, " B"), (1e6, " M"))
+#: Amounts of fewer digits before the point have some after it.
+_THREE_DIGITS = 100.0
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingWorkload(WorkloadSummary):
@@ -55,7 +60,11 @@ class TrainingWorkload(WorkloadSummary):
     def amount_text(self) -> str:
         """The tokens of a run, and the software where it is named."""
         under = f" under {self.framework}" if self.framework else ""
-        return f"{self.tokens / 1e9:,.0f} B tokens{under}"
+        amount, prefix = next(
+            ((self.tokens / size, name) for size, name in _PREFIXES if self.tokens >= size), (self.tokens, "")
+        )
+        shown = f"{amount:,.0f}" if amount >= _THREE_DIGITS else f"{amount:.3g}"
+        return f"{shown}{prefix} tokens{under}"
 
     @property
     def unit_tokens(self) -> float:

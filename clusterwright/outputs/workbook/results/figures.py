@@ -77,7 +77,7 @@ def _answer(plan: Plan) -> tuple[str, str]:
     """Return the answer for a unit of work and for the horizon, without the amounts that stand below it."""
     run, kept = plan.alternative(plan.recommended_key), plan.alternative(plan.recommended_horizon_key)
     asked = plan.workload.unit.asked
-    once = no_unit_answer(plan) if run is None else unit_answer(plan, run, USD)[0]
+    once = no_unit_answer(plan, USD) if run is None else unit_answer(plan, run, USD)[0]
     months = f"For {plan.economics.horizon_months:.0f} months"
     whole = "no way has all its prices" if kept is None else horizon_answer(plan, kept, USD)[0]
     return f"For {asked}: {once}.", f"{months}: {whole}."
