@@ -112,7 +112,7 @@ _RULES_OF_FORM: dict[KeyPath, Mapping[str, str | None]] = {
 }
 #: A share of the whole is at most this in percent.
 _WHOLE_IN_PERCENT = 100.0
-#: A number of so many digits is read as a power of ten.
+#: A number whose digits nobody counts: it is written as a power of ten.
 _LONG_NUMBER = re.compile(r"\b\d{10,}\b")
 #: How pydantic calls a bound that is missed, in words, and where it keeps the bound.
 _BOUNDS = {

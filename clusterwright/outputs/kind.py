@@ -78,7 +78,7 @@ def limits(option: Option) -> str:
     return f"limited by {', '.join(performance.limited_by)}" if performance.limited_by else ""
 
 
-def reason(option: Option) -> str:
+def reason(_: Plan, option: Option) -> str:
     """Return why a cluster is the answer for its target, in a line."""
     figures = [f"{name} {value}" for name, value in option.key_figures]
     useful = f"useful share of time {percent(option.performance.goodput)}"
@@ -136,7 +136,7 @@ class KindOutputs:
 
     arrangement: Callable[[Option], str] = limits
     arrangement_title: str = "limits"
-    reason: Callable[[Option], str] = reason
+    reason: Callable[[Plan, Option], str] = reason
     goal: Callable[[Plan], str] = goal
     assumed: Callable[[Plan], str] = lambda _: ""
     band_source: str = ""

@@ -124,7 +124,7 @@ def _reasons(plan: Plan) -> list[str]:
         ),
         "",
     ]
-    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {kind.reason(option)}" for option in plan.options]
+    lines += [f"- **{NAME_OF_TARGET[option.target]}:** {kind.reason(plan, option)}" for option in plan.options]
     for entry in plan.breakevens:
         owned, rented = (NAME_OF_TARGET[key.split("/")[0]] for key in (entry.owned_key, entry.rented_key))
         when = f"month {entry.months:.0f}" if entry.months is not None else f"no breakeven ({entry.reason})"

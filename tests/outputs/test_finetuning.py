@@ -180,7 +180,7 @@ def test_generated_answers_are_explained_and_reported() -> None:
     assert any("a batch: 4 prompts × 8 answers" in cell.detail for cell in kind.cluster_table(plan, USD).rows[0])
     (chart,) = kind.cluster_charts(plan)
     assert "vLLM&#x27;s cache" in chart.svg
-    assert "generating answers" in kind.reason(plan.options[0])
+    assert "generating answers" in kind.reason(plan, plan.options[0])
 
 
 class Project:
@@ -481,4 +481,4 @@ def test_the_report_has_memory_and_result_of_a_run() -> None:
     assert any("MB" in cell.text for cell in table.rows[0])
     (chart,) = kind.cluster_charts(plan)
     assert "activations" in chart.svg
-    assert "fits with" in kind.reason(plan.options[0])
+    assert "fits with" in kind.reason(plan, plan.options[0])

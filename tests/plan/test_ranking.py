@@ -28,6 +28,7 @@ from clusterwright.outputs.report.tables import Sources, comparison
 from clusterwright.outputs.summary import readme
 from clusterwright.plan.document import dumps, loads
 from clusterwright.plan.record import Alternative, Plan
+from clusterwright.plan.serving.record import serving_plan
 from clusterwright.plan.text.money import USD
 from clusterwright.plan.text.ranking import (
     again_text,
@@ -37,6 +38,7 @@ from clusterwright.plan.text.ranking import (
     paper_title,
     paper_ways,
 )
+from clusterwright.plan.text.serving import certainty_text
 from clusterwright.plan.text.words import answer_lines, band_text, capital, no_unit_answer, term_text
 from clusterwright.plan.training.record import training_plan
 from clusterwright.pricing.book import PriceBook
@@ -639,3 +641,12 @@ def test_a_budget_below_every_run_is_the_reason_for_no_answer() -> None:
 def test_few_tokens_are_counted_in_millions(tokens: float, shown: str) -> None:
     """No run has 0 B tokens."""
     assert replace(training_plan(plan_of()).workload, tokens=tokens, framework="").amount_text == shown
+
+
+def test_a_service_without_a_goal_of_latency_meets_none() -> None:
+    """What is probable is then that the peak is served, which the answer says."""
+    plan = serving_plan(service_of())
+    option = plan.options[0]
+    free = replace(plan, goals=replace(plan.goals, first_token_s=None, time_per_token_s=None))
+    assert certainty_text(plan, option).endswith("probable that the goals are met at the peak")
+    assert certainty_text(free, option).endswith("probable that the peak is served (no goal of latency is given)")

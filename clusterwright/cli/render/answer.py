@@ -54,7 +54,9 @@ from clusterwright.units import counted, percent
 
 #: Columns before prose, and the fewest that it is readable in.
 _INDENT = 15
-_NARROWEST = 40
+_NARROWEST = 24
+#: Fewest columns of a source beside the name and value of an input.
+_LEAST_BESIDE = 20
 #: Blanks between the columns of an explanation.
 _GAPS = 5
 
@@ -506,7 +508,7 @@ def explanation_text(entry: Explanation, target: str) -> str:
     width = max((len(item.name) for item in entry.inputs), default=0)
     values = max((len(item.value) for item in entry.inputs), default=0)
     beside = line_width() - _INDENT - width - values - _GAPS
-    if beside >= _NARROWEST // 2:
+    if beside >= _LEAST_BESIDE:
         inputs = [f"{item.name:<{width}}  {item.value:<{values}}   {item.source}" for item in entry.inputs]
     else:
         inputs = [line for item in entry.inputs for line in (f"{item.name}  {item.value}", f"  {item.source}")]

@@ -35,7 +35,10 @@ def service_brief(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
     plan = serving_plan(plan)
     shown = _shown(plan)
     return (
-        f"{replicas_text(shown)}; {latencies_text(plan, shown)}; {certainty_text(shown)}{_price(plan, shown, money)}",
+        (
+            f"{replicas_text(shown)}; {latencies_text(plan, shown)}; {certainty_text(plan, shown)}"
+            f"{_price(plan, shown, money)}"
+        ),
         *(() if shown.performance.level == KNOWN_PAIR else (shown.performance.level_text,)),
     )
 
@@ -63,13 +66,13 @@ def service_lines(plan: Plan, money: MoneyFormat) -> tuple[str, ...]:
         f"{name}: {replicas_text(shown)}, {in_flight_text(shown.performance)}",
         latencies_text(plan, shown),
         *([reuse_text(shown)] if plan.workload.turns > 1 else []),
-        certainty_text(shown),
+        certainty_text(plan, shown),
         made_text(plan, shown, money),
         day_text(shown, money),
         shown.performance.level_text,
         *(
             f"{NAME_OF_TARGET[option.target]}: {replicas_text(option)}; {latencies_text(plan, option)}; "
-            f"{certainty_text(option)}"
+            f"{certainty_text(plan, option)}"
             for option in plan.options
             if option is not shown
         ),

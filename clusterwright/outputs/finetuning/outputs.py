@@ -4,7 +4,7 @@ from clusterwright.outputs.finetuning.launch import cluster_job, contents, launc
 from clusterwright.outputs.finetuning.report import TERMS, cluster_charts, cluster_table
 from clusterwright.outputs.kind import KindOutputs
 from clusterwright.plan.finetuning.record import finetuning_option
-from clusterwright.plan.record import Option
+from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.finetuning import fit_text, layout_text, rate_text
 from clusterwright.units import percent
 
@@ -13,7 +13,7 @@ def _layout(option: Option) -> str:
     return layout_text(finetuning_option(option))
 
 
-def _reason(option: Option) -> str:
+def _reason(_: Plan, option: Option) -> str:
     chosen = finetuning_option(option)
     performance = chosen.performance
     limits = "".join(f", {part}" for part in performance.limited_by)

@@ -16,14 +16,14 @@ def _replicas(option: Option) -> str:
     return replicas_text(serving_option(option))
 
 
-def _reason(option: Option) -> str:
+def _reason(plan: Plan, option: Option) -> str:
     chosen = serving_option(option)
     performance = chosen.performance
     return (
         f"{replicas_text(chosen)}; first token {banded_text(performance.first_token_s)}, per token "
         f"{banded_text(performance.time_per_token_s)}; {in_flight_text(performance)}; limited by "
         f"{', '.join(performance.limited_by)}; "
-        f"{performance.level_text}; {certainty_text(chosen)}."
+        f"{performance.level_text}; {certainty_text(serving_plan(plan), chosen)}."
     )
 
 

@@ -4,7 +4,7 @@ from clusterwright.outputs.kind import KindOutputs
 from clusterwright.outputs.training.jobs import acceptance, cluster_job, contents, launch, start
 from clusterwright.outputs.training.report import TERMS, cluster_charts, cluster_table
 from clusterwright.outputs.training.skypilot import task
-from clusterwright.plan.record import Option
+from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.training import choice_text, data_text, fit_text, layout_text, offload_text, software_text
 from clusterwright.plan.training.record import training_option
 from clusterwright.units import percent
@@ -14,7 +14,7 @@ def _layout(option: Option) -> str:
     return layout_text(training_option(option).performance.layout)
 
 
-def _reason(option: Option) -> str:
+def _reason(_: Plan, option: Option) -> str:
     chosen = training_option(option)
     performance = chosen.performance
     memory = performance.memory_bytes_per_gpu.total / 1e9

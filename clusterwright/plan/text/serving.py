@@ -162,13 +162,11 @@ def day_text(option: ServingOption, money: MoneyFormat) -> str:
     )
 
 
-def certainty_text(option: ServingOption) -> str:
-    """Return how probably a cluster meets the goals, and what is uncertain about it."""
+def certainty_text(plan: ServingPlan, option: ServingOption) -> str:
+    """Return how probably a cluster meets the goals, or serves the peak where no latency is one."""
     performance = option.performance
-    return (
-        performance.outlook
-        or f"{probability_text(performance.probability)} probable that the goals are met at the peak"
-    )
+    met = "the goals are met at the peak" if goal_text(plan) else "the peak is served (no goal of latency is given)"
+    return performance.outlook or f"{probability_text(performance.probability)} probable that {met}"
 
 
 def per_million_text(usd_per_million: float | None, money: MoneyFormat) -> str:
