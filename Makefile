@@ -97,7 +97,7 @@ check-python: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
-	$(BIN)/shellcheck --external-sources --source-path=SCRIPTDIR templates/node/*.sh templates/launch/*.sh \
+	$(BIN)/shellcheck --external-sources --source-path=SCRIPTDIR templates/node/*.sh templates/nvlink/*.sh templates/launch/*.sh \
 		clusterwright/checks/preflight/trials/*.sh \
 		tests/engines/*.sh tests/engines/*/*.sh .ci/run
 

@@ -136,3 +136,39 @@ def test_boot_scripts_of_a_directory_come_with_one_alone(cloud: str) -> None:
     assert [line for line in after if line != step] == before
     assert after[after.index(step) - 1] == 'bash "$here/users.sh"'
     assert not [path for path in project_files(cloud, "kubernetes", with_directory=True) if "directory" in path]
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure"])
+def test_scripts_of_nvlink_domains_come_with_them_alone(cloud: str) -> None:
+    """Nodes tell Slurm their domain, and jobs have whole nodes; other projects keep the scripts that they had."""
+    plain, joined = (project_files(cloud, "slurm", with_domains=one) for one in (False, True))
+    assert set(joined) - set(plain) == {
+        "node/imex.sh",
+        "node/nvlink_domains.md",
+        f"node/transport_{cloud}.sh",
+    }
+    changed = {
+        path: [
+            line
+            for line in joined[path].content.decode().splitlines()
+            if line not in plain[path].content.decode().splitlines()
+        ]
+        for path in plain
+        if plain[path] != joined[path]
+    }
+    limits = "Default=YES MaxTime=INFINITE"
+    assert changed == {
+        "node/compute.sh": ['description="Feature=$CLUSTER_PARTITION,$(bash "$transport" domain)"'],
+        "node/slurm_conf.sh": [
+            f'{" " * 8}"PartitionName=$partition Nodes=$partition {limits} OverSubscribe=EXCLUSIVE State=UP"'
+        ],
+    }
+    # compute.sh knows the script by then.
+    written = joined["node/compute.sh"].content.decode()
+    assert written.index("transport=") < written.index('"$transport" domain')
+    assert project_files(cloud, "kubernetes", with_domains=True) == project_files(cloud, "kubernetes")
+
+
+def test_google_cloud_has_its_own_transport() -> None:
+    """Its stack refuses nodes in NVLink domains of several nodes; the script of its fabrics stays."""
+    assert project_files("gcp", "slurm", with_domains=True) == project_files("gcp", "slurm")

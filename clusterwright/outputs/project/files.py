@@ -6,7 +6,7 @@ requirements are the exception: each overlay adds its own.
 """
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +32,9 @@ _OTHER_PLACES = ("aws", "azure", "gcp", "local")
 _OF_DIRECTORY = "node/users_directory"
 #: Entry of a machine's boot, and its step after which a directory is joined.
 _BOOT, _USERS_STEP = "node/bootstrap.sh", 'bash "$here/users.sh"\n'
+#: What Slurm's node says of itself, and the end of Slurm's partition: both differ in NVLink domains of several nodes.
+_NODE, _FEATURE = "node/compute.sh", 'description="Feature=$CLUSTER_PARTITION"'
+_SLURM, _PARTITION_END = "node/slurm_conf.sh", 'State=UP"'
 #: Boot scripts that a pod of Kubernetes runs too, beside the one that publishes its cloud's metric.
 _OF_PODS = (".shellcheckrc", "busy_gpus.sh", "http.sh")
 
@@ -49,7 +52,9 @@ class LogIn:
     variables: str
 
 
-def project_files(cloud: str, scheduler: str, *, with_directory: bool = False) -> dict[str, File]:
+def project_files(
+    cloud: str, scheduler: str, *, with_directory: bool = False, with_domains: bool = False
+) -> dict[str, File]:
     """Return the files by path within the project.
 
     Args:
@@ -57,6 +62,7 @@ def project_files(cloud: str, scheduler: str, *, with_directory: bool = False) -
         scheduler: `slurm` or `kubernetes`.
         with_directory: whether machines of Slurm are joined to a directory. Those of other projects keep the boot
             scripts that they have: a script that changes replaces nodes.
+        with_domains: whether NVLink joins GPUs of several nodes, which Slurm's jobs then use by IMEX.
 
     Raises:
         ClusterwrightError: two overlays hold the same path.
@@ -78,6 +84,9 @@ def project_files(cloud: str, scheduler: str, *, with_directory: bool = False) -
         files[_BOOT] = _with_directory(files[_BOOT])
     else:
         files = {path: file for path, file in files.items() if not path.startswith(_OF_DIRECTORY)}
+    # On Google Cloud the fabric has a transport of its own, and the stack refuses nodes in such domains (a4x).
+    if with_domains and scheduler == "slurm" and f"node/transport_{cloud}.sh" not in files:
+        files |= _with_domains(files, cloud)
     if _WORKFLOW in files:
         files[_WORKFLOW] = _with_log_in(files[_WORKFLOW], cloud)
     return dict(sorted(files.items()))
@@ -93,6 +102,23 @@ def _with_directory(boot: File) -> File:
     written = boot.content.decode()
     step = _USERS_STEP.replace("users", "users_directory")
     return replace(boot, content=written.replace(_USERS_STEP, _USERS_STEP + step).encode())
+
+
+def _with_domains(files: Mapping[str, File], cloud: str) -> dict[str, File]:
+    """Return the scripts of NVLink domains, and those that they change.
+
+    A node says its domain to Slurm. Jobs get whole nodes: the daemon knows the nodes of one job.
+    """
+    ours = copied(assets.root() / "templates" / "nvlink")
+    changes = {
+        _NODE: (_FEATURE, f'{_FEATURE[:-1]},$(bash "$transport" domain)"'),
+        _SLURM: (_PARTITION_END, f"OverSubscribe=EXCLUSIVE {_PARTITION_END}"),
+    }
+    changed = {
+        path: replace(files[path], content=files[path].content.decode().replace(*change).encode())
+        for path, change in changes.items()
+    }
+    return changed | {f"node/{name.replace('transport', f'transport_{cloud}')}": file for name, file in ours.items()}
 
 
 def _with_log_in(workflow: File, cloud: str) -> File:

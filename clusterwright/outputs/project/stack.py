@@ -146,15 +146,19 @@ def stack_files(plan: Plan, option: Option, catalogue: Catalogue, money: MoneyFo
     cluster = option.cluster
     if option.design.file_system is None:
         raise InputError(f"{option.target} has no Pulumi project", help="one of aws, azure, gcp")
+    instance = catalogue.instances[cluster.instance]
+    placement = catalogue.placement(instance)
     files = {
         kept_example(path): file
         for path, file in project_files(
-            option.target, option.deployment.scheduler, with_directory=plan.cluster.directory is not None
+            option.target,
+            option.deployment.scheduler,
+            with_directory=plan.cluster.directory is not None,
+            with_domains=placement is not None and placement.rack_nodes is not None,
         ).items()
     }
     if _NODE_TABLE in files:
         files[_NODE_TABLE] = replace(files[_NODE_TABLE], content=node_table(plan.software_of(option.target)).encode())
-    instance = catalogue.instances[cluster.instance]
     for path in [path for path in files if re.fullmatch(r"examples/.*\.yaml", path)]:
         manifest = files[path].content.decode()
         shaped = for_node(manifest, instance)

@@ -122,6 +122,23 @@ STEPS = (
 )
 
 
+#: Steps of nodes whose GPUs NVLink joins over several nodes, and what says so in their configuration.
+DOMAIN_STEPS = (
+    Step(
+        file="imex.sh", pattern=r"systemctl start nvidia-imex", why="starts no IMEX: nodes share no memory over NVLink"
+    ),
+    Step(file="imex.sh", pattern=r"domain_of.*!=.*\$domain", why="gives IMEX nodes of other NVLink domains"),
+    Step(file="compute.sh", pattern=r"\$transport\S*\s+domain\b", why="tells Slurm no NVLink domain of the node"),
+    Step(
+        file="slurm_conf.sh",
+        pattern=r"OverSubscribe=EXCLUSIVE",
+        why="lets two jobs onto a node, whose IMEX knows the nodes of one",
+    ),
+)
+#: Google's fabrics have another transport, and its stack refuses such nodes.
+_DOMAIN_CLOUDS = ("aws", "azure")
+
+
 #: Least wait of a booting machine in seconds: permissions and file systems take minutes to be created.
 _WAITS_S = 300
 _WAIT = re.compile(r"(?:\$\{CLUSTER_WAIT_S:?[=-]|^(?:export\s+)?CLUSTER_WAIT_S=[\"']?)(\d+)[\"'}]*(?:[\"'\s;]|$)")
@@ -133,7 +150,12 @@ _GOES_ON = re.compile(
 
 def _left_out(subject: Subject, scripts: Mapping[str, list[Line]]) -> Iterator[Outcome]:
     """Look for every step, and for those that do not stop where they fail."""
-    for step in STEPS:
+    wanted: tuple[Step, ...] = STEPS
+    if _in_domains(subject):
+        wanted += DOMAIN_STEPS
+        # Projects of other nodes have no such script.
+        scripts = {"imex.sh": [], **scripts}
+    for step in wanted:
         script = scripts.get(step.file)
         if script is not None and not any(
             re.search(step.pattern, one.text) for one in script if one.written == step.written
@@ -152,6 +174,12 @@ def _left_out(subject: Subject, scripts: Mapping[str, list[Line]]) -> Iterator[O
                     fix="let it stop with the error",
                     place=Place(file=subject.project.shown(f"node/{step.file}"), line=one.number, column=1),
                 )
+
+
+def _in_domains(subject: Subject) -> bool:
+    """Tell whether NVLink joins the GPUs of several of the project's nodes."""
+    placement = None if subject.instance is None else subject.catalogue.placement(subject.instance)
+    return subject.cloud in _DOMAIN_CLOUDS and placement is not None and placement.rack_nodes is not None
 
 
 def _impatient(subject: Subject, scripts: Mapping[str, list[Line]]) -> Iterator[Outcome]:

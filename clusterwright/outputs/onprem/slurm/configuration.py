@@ -154,6 +154,10 @@ def _node_scripts(cluster: SlurmCluster) -> dict[str, File]:
         for name in names
     }
     files |= {f"node/{name}": File(content=_template(name).read_bytes(), executable=True) for name in _COPIED}
+    if cluster.features.imex:
+        # The same as on clouds, whose nodes say their domain themselves.
+        path = assets.root() / "templates" / "nvlink" / "imex.sh"
+        files["node/imex.sh"] = File(content=path.read_bytes(), executable=True)
     if cluster.domains:
         files["node/nvlink_domains.csv"] = text(_domains(cluster))
     return files

@@ -162,7 +162,12 @@ def test_machines_boot_with_the_right_values(
             f"CLUSTER_BUSY_METRIC='{'yes' if role == 'compute' and 'stopWhenIdleMinutes' in more else 'no'}'",
             "CLUSTER_JOB_ENVIRONMENT='container'",
         ]
-        given = for_role(role, {path.name: path.read_text() for path in (project / "node").glob("*.sh")})
+        given = for_role(
+            role,
+            {path.name: path.read_text() for path in (project / "node").glob("*.sh")},
+            spot=more.get("capacity") == "spot",
+            busy_metric="stopWhenIdleMinutes" in more,
+        )
         scripts = {name: without_comments(text) for name, text in given.items()}
         assert {name: files[f"/opt/gpu-cluster/{name}"]["content"] for name in scripts} == scripts
         assert all(files[f"/opt/gpu-cluster/{name}"]["permissions"] == "0755" for name in scripts)

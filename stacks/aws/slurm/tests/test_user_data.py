@@ -101,6 +101,20 @@ def test_a_role_gets_every_script_that_its_scripts_name(project: Path, role: str
     assert for_role(role, {"own.sh": "true\n"}) == {"own.sh": "true\n"}
 
 
+def test_a_node_has_no_script_that_it_never_starts(project: Path) -> None:
+    """The watches that node.env turns off are not sent either; those that it turns on are."""
+    scripts = read_scripts(project / "node")
+    watches = {"interruption.sh", "busy_gpus.sh", "metric_aws.sh"}
+
+    def sent(*, spot: bool, busy_metric: bool) -> set[str]:
+        body = yaml.safe_load(cloud_config(replace(ENVIRONMENT, spot=spot, busy_metric=busy_metric), scripts))
+        return {Path(file["path"]).name for file in body["write_files"]} - {"node.env"}
+
+    assert sent(spot=True, busy_metric=True) == {*for_role("compute", scripts)} >= watches
+    assert sent(spot=False, busy_metric=True) == {*for_role("compute", scripts)} - {"interruption.sh"}
+    assert sent(spot=False, busy_metric=False) == {*for_role("compute", scripts)} - watches
+
+
 def test_only_comments_are_left_out(project: Path) -> None:
     """Bash reads the same commands in the shipped scripts with and without comments; a written file keeps its own."""
     scripts = {name: text for name, text in read_scripts(project / "node").items() if name.endswith(".sh")}
@@ -130,8 +144,12 @@ def test_folder_without_bootstrap_is_refused(tmp_path: Path) -> None:
         read_scripts(tmp_path)
 
 
-def test_the_table_of_software_is_sent_without_its_prose() -> None:
-    """Scripts read four columns; the others are for readers of the project, and user-data is short."""
-    table = "name,version,source,reference,date,what\nmunge,0.5,apt,,2026-11-22,why\n"
+def test_the_table_of_software_is_sent_without_its_prose(project: Path) -> None:
+    """Scripts read four columns, and no row of another cloud; the rest is for readers, and user-data is short."""
+    table = "name,version,source,reference,date,what\nmunge,0.5,apt,,2026-11-22,why\ngcsfuse,3,apt,,2026-11-22,why\n"
     assert shortened("software.csv", table) == "name,version,source,reference\nmunge,0.5,apt,\n"
+    shipped = (project / "node" / "software.csv").read_text()
+    kept = {row.partition(",")[0] for row in shortened("software.csv", shipped).splitlines()}
+    ours = {"ubuntu-archive", "enroot", "pyxis", "nvidia-container-toolkit", "lustre-client-aws"}
+    assert kept == {"name"} | ours
     assert shortened("login.sh", "#!/bin/sh\na,b,c,d,e\n") == "#!/bin/sh\na,b,c,d,e\n"

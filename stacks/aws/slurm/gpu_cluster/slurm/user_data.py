@@ -21,16 +21,23 @@ _ONLY_FOR = {
     "epilog": ("compute",),
     "fabric_check": ("compute",),
     "health_check": ("compute",),
+    "imex": ("compute",),
     "interruption": ("compute",),
     "login": ("login",),
     "metric_": ("compute",),
     "prolog": ("compute",),
     "scratch": ("compute",),
     "slurm_conf": ("controller", "login"),
+    "transport_": ("compute",),
     "users_directory_logins": ("controller", "login"),
     "users_directory_password": ("controller",),
     "watches": ("compute",),
 }
+# Those that compute nodes run only if they are told to watch for interruptions, or to publish their busy GPUs.
+_ONLY_WITH_SPOT = ("interruption",)
+_ONLY_WITH_METRIC = ("busy_gpus", "metric_")
+# Rows of the table of software that machines of other clouds read, by the first letters of their names.
+_OF_OTHER_CLOUDS = ("tcpx", "gib-", "gcsfuse", "blobfuse", "lustre-client-gcp", "lustre-client-azure")
 _HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*['\"]?(\w+)['\"]?")
 
 
@@ -129,16 +136,23 @@ def read_scripts(folder: Path) -> dict[str, str]:
     return scripts
 
 
-def for_role(role: str, scripts: Mapping[str, str]) -> dict[str, str]:
-    """Leave out the scripts that other roles run; whoever adds one of his own has it everywhere."""
-    foreign = tuple(start for start, roles in _ONLY_FOR.items() if role not in roles)
+def for_role(
+    role: str, scripts: Mapping[str, str], *, spot: bool = True, busy_metric: bool = True
+) -> dict[str, str]:
+    """Leave out the scripts that other roles run, or that this machine never starts; one of one's own is everywhere."""
+    foreign = (
+        *(start for start, roles in _ONLY_FOR.items() if role not in roles),
+        *(() if spot else _ONLY_WITH_SPOT),
+        *(() if busy_metric else _ONLY_WITH_METRIC),
+    )
     return {name: script for name, script in scripts.items() if not name.startswith(foreign)}
 
 
 def shortened(name: str, content: str) -> str:
-    """Return what the machine needs of a file: of the table of software, the columns that scripts read."""
+    """Return what the machine needs of a file: of the table of software, its rows, with the columns that scripts read."""
     if name.endswith(".csv"):
-        return "".join(",".join(row.split(",")[:4]) + "\n" for row in content.splitlines())
+        rows = (row.split(",")[:4] for row in content.splitlines() if not row.startswith(_OF_OTHER_CLOUDS))
+        return "".join(",".join(row) + "\n" for row in rows)
     return without_comments(content)
 
 
@@ -163,7 +177,11 @@ def cloud_config(environment: NodeEnvironment, scripts: Mapping[str, str]) -> st
     files = [{"path": ENVIRONMENT_PATH, "permissions": "0644", "content": environment_file(environment)}]
     files.extend(
         {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": shortened(name, content)}
-        for name, content in sorted(for_role(environment.role, scripts).items())
+        for name, content in sorted(
+            for_role(
+                environment.role, scripts, spot=environment.spot, busy_metric=environment.busy_metric
+            ).items()
+        )
     )
     body = {"write_files": files, "runcmd": [[f"{SCRIPT_FOLDER}/bootstrap.sh"]]}
     return "#cloud-config\n" + json.dumps(body, ensure_ascii=False, indent=0) + "\n"
