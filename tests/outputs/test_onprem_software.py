@@ -69,10 +69,11 @@ def test_trays_of_a_rack_run_imex_and_its_switches_fabric_manager() -> None:
 
 
 def test_releases_whose_support_has_ended_are_named() -> None:
-    """The operators that are offered are past their support on the day of the plan; what is newer is said."""
-    page = _texts("kubernetes")["software.md"]
-    assert re.search(r"GPU Operator [\d.]+: support ended 2026-07\.\nKnown, and not tried .*: 26\.7\.0", page)
+    """An operator that is pinned past its support is named, with what is newer; those that are offered are not."""
+    page = _texts("kubernetes", "software.pin.network-operator='25.10.0'")["software.md"]
+    assert re.search(r"Network Operator [\d.]+: support ended 2026-07\.\nKnown, and not tried .*: 26\.7\.0", page)
     assert "support ended 2027" not in page
+    assert "support ended" not in _texts("kubernetes")["software.md"]
 
 
 def test_the_container_toolkit_follows_on_clouds_and_on_premises() -> None:

@@ -111,7 +111,7 @@ def nic_cluster_policy(cluster: KubernetesCluster) -> dict[str, Any]:
     """Return what the network operator installs: the plugin that offers ports, the one that moves them into pods."""
     offered = {"resourceList": [_offered(cluster, name) for name in cluster.rail_resources]}
 
-    # Images of the operator's release (docs.nvidia.com/networking/display/kubernetes25100, quick start).
+    # Images of the operator's release (Mellanox/network-operator v26.4.1, hack/release.yaml).
     release = f"network-operator-v{release_of('network-operator', cluster.software)}"
 
     def image(name: str) -> dict[str, str]:

@@ -1180,7 +1180,7 @@ FAULTS: tuple[Planted, ...] = (
         "release of one image",
         K8S,
         "K8S008",
-        text(K + "network/nic-cluster-policy.yaml", "network-operator-v25.10.0", "network-operator-v25.4.0"),
+        text(K + "network/nic-cluster-policy.yaml", "network-operator-v26.4.1", "network-operator-v25.4.0"),
     ),
     # slices, tenants, users
     Planted(

@@ -629,13 +629,13 @@ FAULTS: tuple[Fault, ...] = (
         text("software.md", "| Fabric Manager | 595.91.07", "| Fabric Manager | 590.91.07"),
     ),
     fault("versions that are apart", MI, text("runbook.md", "Slurm, now 23.11.4", "Slurm, now 24.05.4")),
-    fault("versions that are apart", AS, text("kubernetes/README.md", "--version v25.10.0", "--version v25.1.0")),
+    fault("versions that are apart", AS, text("kubernetes/README.md", "--version v26.7.0", "--version v25.1.0")),
     fault(
         "versions that are apart",
         TU,
         text(
             "kubernetes/network/nic-cluster-policy.yaml",
-            "network-operator-v25.10.0",
+            "network-operator-v26.4.1",
             "network-operator-v25.4.0",
             after="nvIpam",
         ),

@@ -485,11 +485,11 @@ FAULTS: tuple[Fault, ...] = (
     fault("kubelet", E, text(CONTROL + "kubeadm-init.yaml", "failSwapOn: true", "failSwapOn: maybe")),
     # Another release than software.md has chosen.
     fault("release on Kubernetes", E, text("kubernetes/values/gpu-operator.yaml", "595.91.07", "580.65.06")),
-    fault("release on Kubernetes", E, text("kubernetes/README.md", "--version v25.10.0", "--version v24.9.2")),
+    fault("release on Kubernetes", E, text("kubernetes/README.md", "--version v26.7.0", "--version v24.9.2")),
     fault(
         "release on Kubernetes",
         A,
-        text("kubernetes/network/nic-cluster-policy.yaml", "network-operator-v25.10.0", "network-operator-v25.1.0"),
+        text("kubernetes/network/nic-cluster-policy.yaml", "network-operator-v26.4.1", "network-operator-v25.1.0"),
     ),
     fault("release on Kubernetes", A, text(CONTROL + "kube-vip.yaml", "kube-vip:v1.0.2", "kube-vip:v0.8.2")),
     # Hosts mark packets otherwise than switches trust: without ECN or losslessness, RoCE collapses under load.

@@ -1063,7 +1063,7 @@ FAULTS: tuple[Fault, ...] = (
         ET,
         text(
             "kubernetes/network/nic-cluster-policy.yaml",
-            "version: network-operator-v25.10.0",
+            "version: network-operator-v26.4.1",
             "version: network-operator-v24.1.0",
         ),
     ),

@@ -9,10 +9,11 @@ from gpu_cluster.kubernetes.charts import Chart, Installed, nvidia_charts, queue
 from gpu_cluster.kubernetes.vendor import NVIDIA, vendor_of
 from gpu_cluster.node_type import NodeType
 
-# Azure/aks-rdma-infiniband configs/nicclusterpolicy @20f39990 names the images of this release of the operator.
-NETWORK_OPERATOR = Chart(name="network-operator", version="25.10.0", repository="https://helm.ngc.nvidia.com/nvidia")
-RDMA_PLUGIN_TAG = "network-operator-v25.10.0"
-DRIVER_TAG = "doca3.2.0-25.10-1.2.8.0-2"
+# The policy is that of Azure/aks-rdma-infiniband configs/nicclusterpolicy @20f39990, which names a release past its
+# support; images are those that the operator's release names (Mellanox/network-operator v26.4.1, hack/release.yaml).
+NETWORK_OPERATOR = Chart(name="network-operator", version="26.4.1", repository="https://helm.ngc.nvidia.com/nvidia")
+RDMA_PLUGIN_TAG = "network-operator-v26.4.1"
+DRIVER_TAG = "doca3.4.1-26.04-1.1.0.0-1"
 # AMD's operator wants it (README of ROCm/gpu-operator, which names this version).
 CERT_MANAGER = Chart(name="cert-manager", version="v1.15.1", repository="https://charts.jetstack.io")
 # ROCm/gpu-operator pull request 614 (2026-07-21).
