@@ -29,6 +29,7 @@ class Cloud:
         lists_are_partial: whether lists of the regions that offer a type omit whole regions (government, China), so
             that a region's absence from a list proves nothing.
         kubernetes_has_images: whether managed Kubernetes chooses the nodes' image by its own version.
+        pools_divide_gpus: whether node pools of managed Kubernetes divide or share their GPUs by a setting.
         names_ways_out: whether the machines' firewall lets out what a rule names alone.
         roce_library: name of RoCE in the software tables, since a provider may have its own collective library.
     """
@@ -44,6 +45,7 @@ class Cloud:
     labels_in_lower_case: bool = False
     lists_are_partial: bool = False
     kubernetes_has_images: bool = False
+    pools_divide_gpus: bool = False
     names_ways_out: bool = False
     roce_library: str = "roce"
 
@@ -99,6 +101,7 @@ CLOUDS: Mapping[str, Cloud] = MappingProxyType(
             zones_are_listed=True,
             labels_in_lower_case=True,
             kubernetes_has_images=True,
+            pools_divide_gpus=True,
             roce_library="gib",
         ),
     }

@@ -1,6 +1,7 @@
 """Nodes with divided or shared GPUs: in the cluster beside those of the work, as spare nodes are."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -25,6 +26,7 @@ from tests.opened import explanations
 _BLUEPRINTS = assets.root() / "blueprints"
 _TRAIN = ("train-gpt3-175b", "onprem", "targets.onprem.system=dgx-h100", "targets.onprem.scheduler=slurm")
 _SERVE = ("serve-llama3-70b", "aws", "targets.aws.scheduler=kubernetes", "targets.aws.allowed_instances=[p5.48xlarge]")
+_GKE = ("targets.gcp.scheduler=kubernetes", "targets.gcp.instance=a3-megagpu-8g")
 _TUNE = ("finetune-llama3-70b-lora", "aws", "targets.aws.allowed_instances=[p5.48xlarge]")
 _DIVIDED = ("software.mig.geometry=[3g.40gb, 4g.40gb]", "software.mig.nodes=2")
 _SHARED = ("software.sharing.way=time-slicing", "software.sharing.parts=4", "software.sharing.nodes=2")
@@ -125,6 +127,33 @@ def test_a_fine_tuning_run_has_its_nodes_beside_shared_ones() -> None:
     assert beside.performance.idle_gpus == alone.performance.idle_gpus
     assert beside.bill.lines[0].quantity == alone.bill.lines[0].quantity + 2
     assert "SHR005" in _ids(plan)
+
+
+@pytest.mark.parametrize(
+    ("values", "parts"),
+    [
+        (("software.mig.geometry=[3g.40gb, 3g.40gb]", "software.mig.nodes=2"), {"nodes": 2, "partition": "3g.40gb"}),
+        (_SHARED, {"nodes": 2, "way": "time-slicing", "clients": 4}),
+        (_DIVIDED, {}),
+    ],
+)
+def test_node_pools_of_gke_divide_and_share(values: tuple[str, ...], parts: dict[str, object]) -> None:
+    """The project's nodes layer has what its pools can do; the plan warns of what they cannot."""
+    plan = _planned("serve-llama3-70b", "gcp", *_GKE, *values)
+    files = cloud_files(plan, plan.options[0], load(), USD)
+    (layer,) = [name for name in files if name.startswith("nodes/Pulumi.serve-")]
+    config = YAML(typ="safe").load(files[layer].content)["config"]
+    assert config["gcp-gpu-nodes:gpuParts"] == parts
+    assert bool({"MIG006", "SHR005"} & _ids(plan)) is not bool(parts)
+    software = plan.software_of("gcp")
+    assert software is not None
+    # GKE divides all GPUs of a pool into one size, as often as it fits, and knows no other way.
+    for geometry in (("3g.40gb",), ("4g.40gb",), ("3g.40gb", "4g.40gb"), ("1g.10gb+me",)):
+        assert replace(software, geometry=geometry, divided_gpus=8, sharing="").pool_parts(8) == {}
+    fitting = replace(software, geometry=("2g.20gb",) * 3, divided_gpus=8, sharing="")
+    assert fitting.pool_parts(8) == {"partition": "2g.20gb"}
+    assert replace(fitting, divided_gpus=4).pool_parts(8) == {}
+    assert replace(software, geometry=(), sharing="hami", shared_parts=4).pool_parts(8) == {}
 
 
 def test_the_queue_of_kubernetes_admits_the_whole_run() -> None:

@@ -7,6 +7,8 @@ from clusterwright.catalog.software import mig
 from clusterwright.catalog.software.solver import Chosen
 
 _SLICES = "slices"
+#: Ways to share a whole GPU that node pools of GKE know.
+_POOL_WAYS = frozenset({"mps", "time-slicing"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +50,25 @@ class Software:
         order = [profile.name for profile in reversed(self.profiles)]
         counts = Counter(self.geometry)
         return {name: counts[name] * self.divided_gpus for name in order if name in counts}
+
+    def pool_parts(self, gpus_per_node: int) -> dict[str, str | int]:
+        """Return the parts of GPUs that a node pool of GKE can have; empty where it cannot, or none are asked for.
+
+        Such a pool shares every GPU in turns or by MPS, or divides it into as many slices of one profile as fit. GKE
+        has no profile of four compute slices, nor one with media engines.
+
+        Args:
+            gpus_per_node: of a node.
+        """
+        if self.sharing in _POOL_WAYS:
+            return {"way": self.sharing, "clients": self.shared_parts}
+        names = set(self.geometry)
+        fitting = {profile.name: profile.most for profile in self.profiles}
+        if len(names) == 1 and self.divided_gpus == gpus_per_node:
+            (name,) = names
+            if not name.startswith("4g") and "+" not in name and fitting.get(name) == len(self.geometry):
+                return {"partition": name}
+        return {}
 
     def divided_of(self, nodes: int) -> int:
         """Return how many of a cluster's nodes are divided, the last ones."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clusterwright.catalog.software.node import Software
+from clusterwright.clouds import CLOUDS
 from clusterwright.errors import Finding
 from clusterwright.plan.record import Option
 from clusterwright.plan.text.words import on_target
@@ -36,7 +37,8 @@ _SLICES = _Parts(
     offers="are divided",
     on_all="MIG005",
     in_cloud="MIG006",
-    advice="divide them by an image of your own, or plan the slices on premises",
+    advice="use an image that does it; GKE, with one profile as often as it fits on nodes beside the work; or plan "
+    "the slices on premises",
 )
 _SHARES = _Parts(
     section="sharing",
@@ -44,8 +46,16 @@ _SHARES = _Parts(
     offers="offer parts of GPUs alone",
     on_all="SHR004",
     in_cloud="SHR005",
-    advice="set it up on nodes that are up, or plan the parts on premises",
+    advice="set it up on nodes that are up; use GKE, with mps or time-slicing on nodes beside the work; or plan the "
+    "parts on premises",
 )
+
+
+def by_node_pools(software: Software, option: Option) -> bool:
+    """Tell whether the cloud's own node pools make the parts of GPUs that are asked for, beside the work."""
+    cloud = CLOUDS.get(option.target)
+    managed = option.deployment.scheduler == "kubernetes" and cloud is not None and cloud.pools_divide_gpus
+    return managed and option.cluster.divided_nodes > 0 and bool(software.pool_parts(option.cluster.gpus_per_node))
 
 
 def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) -> Iterator[Finding]:
@@ -60,7 +70,7 @@ def slice_warnings(nodes: Sequence[Software | None], options: Sequence[Option]) 
         options: what was planned there, in the same order.
     """
     for software, option in zip(nodes, options, strict=True):
-        if software is None:
+        if software is None or by_node_pools(software, option):
             continue
         if software.sharing:
             # Slurm's nodes that are all shared offer whole GPUs too, in the partition of the job.

@@ -13,6 +13,7 @@ from clusterwright.outputs.project.configuration.shared import (
     users,
 )
 from clusterwright.plan.deployment import GcpExistingIds
+from clusterwright.plan.findings.slices import by_node_pools
 from clusterwright.plan.record import Option, Plan
 
 _MIB = 2.0**20
@@ -113,13 +114,21 @@ def _nodes(plan: Plan, option: Option, node_type: dict[str, Any], catalogue: Cat
         "stopWhenIdleMinutes": _whole(deployment.stop_when_idle_minutes),
     }
     if deployment.scheduler == "kubernetes":
-        return values
+        return {**values, "gpuParts": _gpu_parts(plan, option)}
     return {
         **values,
         "partition": plan.cluster.partition,
         "sharedPath": _SHARED_PATH,
         "tpuRuntimeVersion": instance.image if is_tpu else None,
     }
+
+
+def _gpu_parts(plan: Plan, option: Option) -> dict[str, str | int]:
+    """Return nodes beside the work whose GPUs are divided or shared, and how; empty where node pools cannot."""
+    software = plan.software_of(option.target)
+    if software is None or not by_node_pools(software, option):
+        return {}
+    return {"nodes": option.cluster.divided_nodes, **software.pool_parts(option.cluster.gpus_per_node)}
 
 
 def _whole(amount: float | None) -> int | None:

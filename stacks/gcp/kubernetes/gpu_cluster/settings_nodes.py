@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpu_cluster.capacity import CAPACITY_KEYS, Capacity, capacity_warnings, read_capacity
 from gpu_cluster.config_values import ConfigError, Values, collect
+from gpu_cluster.gpu_parts import GpuParts, read_gpu_parts
 from gpu_cluster.kubernetes.accelerators import GPU_MODELS
 from gpu_cluster.kubernetes.idle_time import read_stop_when_idle
 from gpu_cluster.node_type import MAX_NODES, NodeType, read_node_type
@@ -25,7 +26,7 @@ SCALAR_KEYS = (
     "timeToLiveHours",
     "stopWhenIdleMinutes",
 )
-OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType")
+OBJECT_KEYS = (*PLACE_OBJECTS, "nodeType", "gpuParts")
 # Google Kubernetes Engine, "Quotas and limits": nodes of one pool in one zone.
 MAX_NODES_PER_POOL = 1000
 
@@ -40,6 +41,7 @@ class NodesSettings:
     node_count: int
     max_nodes_per_pool: int
     node_type: NodeType
+    gpu_parts: GpuParts | None
     capacity: Capacity
     tpu_slice: TpuSlice | None
     boot_disk_gb: int
@@ -61,6 +63,7 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
     capacity = read_capacity(values, node_type, node_count)
     if not node_type.is_tpu and node_type.instance_type not in GPU_MODELS and not values.problems:
         values.fail("nodeType.instanceType", f"is none of {', '.join(GPU_MODELS)}")
+    stop_when_idle_minutes = _stop_when_idle_minutes(values, node_type, capacity)
     settings = NodesSettings(
         place=read_place(values, "nodes"),
         foundation_stack=read_stack(values, "foundation"),
@@ -68,11 +71,14 @@ def read_settings(raw: Mapping[str, object]) -> NodesSettings:
         node_count=node_count,
         max_nodes_per_pool=values.whole("maxNodesPerPool", 1, MAX_NODES_PER_POOL, default=MAX_NODES_PER_POOL),
         node_type=node_type,
+        gpu_parts=read_gpu_parts(
+            values, node_type, node_count, fixed=capacity.model != "flex-start" and not stop_when_idle_minutes
+        ),
         capacity=capacity,
         tpu_slice=read_tpu_slice(values, node_type, node_count),
         boot_disk_gb=values.whole("nodeBootDiskGb", 50, MAX_DISK_GB, default=200),
         time_to_live_hours=_time_to_live_hours(values, node_type, capacity),
-        stop_when_idle_minutes=_stop_when_idle_minutes(values, node_type, capacity),
+        stop_when_idle_minutes=stop_when_idle_minutes,
         warnings=tuple(capacity_warnings(node_type, capacity)),
     )
     values.refuse_unknown((*SCALAR_KEYS, *OBJECT_KEYS, *PROVIDER_VALUES))

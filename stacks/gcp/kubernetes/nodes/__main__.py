@@ -28,6 +28,7 @@ nodes = NodePools(
         node_type=settings.node_type,
         node_count=settings.node_count,
         max_nodes_per_pool=settings.max_nodes_per_pool,
+        gpu_parts=settings.gpu_parts,
         capacity=settings.capacity,
         tpu_slice=settings.tpu_slice,
         boot_disk_gb=settings.boot_disk_gb,

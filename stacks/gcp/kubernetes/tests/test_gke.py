@@ -207,6 +207,52 @@ def test_flex_start_waits_in_a_queue() -> None:
     assert inputs["nodeConfig"]["reservationAffinity"] == {"consumeReservationType": "NO_RESERVATION"}
 
 
+@pytest.mark.parametrize(
+    ("parts", "partition", "sharing"),
+    [
+        ({"partition": "1g.10gb"}, "1g.10gb", None),
+        (
+            {"way": "time-slicing", "clients": 4},
+            None,
+            {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4},
+        ),
+        ({"way": "mps", "clients": 8}, None, {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": 8}),
+    ],
+)
+def test_nodes_with_parts_of_gpus_are_pools_of_their_own(
+    parts: dict[str, Any], partition: str | None, sharing: dict[str, Any] | None
+) -> None:
+    """A part is the same resource as a GPU to GKE: a taint keeps pods for whole ones away, and reports do not count it."""
+    whole, shared = layer("nodes", {"gpuParts": {"nodes": 2, **parts}}).of(POOL)
+    assert (whole.inputs["nodeCount"], shared.inputs["nodeCount"]) == (46, 2)
+    assert (whole.inputs["name"], shared.inputs["name"]) == ("gpu-0", "gpu-parts-0")
+    (gpu,) = shared.inputs["nodeConfig"]["guestAccelerators"]
+    assert (gpu.get("gpuPartitionSize"), gpu.get("gpuSharingConfig")) == (partition, sharing)
+    (gpu,) = whole.inputs["nodeConfig"]["guestAccelerators"]
+    assert not {"gpuPartitionSize", "gpuSharingConfig"} & gpu.keys()
+    keys = [[taint["key"] for taint in one.inputs["nodeConfig"]["taints"]] for one in (whole, shared)]
+    assert keys == [["nvidia.com/gpu"], ["nvidia.com/gpu", "gpu-parts"]]
+    kinds = [one.inputs["nodeConfig"]["labels"]["node-kind"] for one in (whole, shared)]
+    assert kinds == ["gpu", "gpu-parts"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"gpuParts": {"nodes": 2, "partition": "4g.40gb"}}, "gpuParts.partition: GKE divides .* into 1g.10gb"),
+        ({"gpuParts": {"nodes": 49, "partition": "1g.10gb"}}, "gpuParts.nodes: needs a whole number from 1 to 48"),
+        ({"gpuParts": {"nodes": 2, "way": "hami", "clients": 2}}, "gpuParts.way: needs one of time-slicing, mps"),
+        ({"gpuParts": {"nodes": 2, "way": "mps"}}, "gpuParts.clients: needs a whole number from 2 to 48"),
+        ({"gpuParts": {"nodes": 2, "partition": "1g.10gb"}, "stopWhenIdleMinutes": 60}, "no stopWhenIdleMinutes"),
+        ({**TPU, "gpuParts": {"nodes": 2, "way": "mps", "clients": 2}}, "no TPU"),
+    ],
+)
+def test_parts_that_gke_cannot_make_are_refused(changes: dict[str, Any], said: str) -> None:
+    """Before anything is registered."""
+    with pytest.raises(ConfigError, match=said):
+        settings_nodes.read_settings(raw_settings("nodes", changes))
+
+
 def test_spot_is_said_once() -> None:
     """And leaves compact placement open."""
     inputs = pool({"capacity": "spot"}).inputs

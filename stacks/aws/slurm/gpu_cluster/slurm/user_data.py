@@ -136,9 +136,7 @@ def read_scripts(folder: Path) -> dict[str, str]:
     return scripts
 
 
-def for_role(
-    role: str, scripts: Mapping[str, str], *, spot: bool = True, busy_metric: bool = True
-) -> dict[str, str]:
+def for_role(role: str, scripts: Mapping[str, str], *, spot: bool = True, busy_metric: bool = True) -> dict[str, str]:
     """Leave out the scripts that other roles run, or that this machine never starts; one of one's own is everywhere."""
     foreign = (
         *(start for start, roles in _ONLY_FOR.items() if role not in roles),
@@ -149,7 +147,7 @@ def for_role(
 
 
 def shortened(name: str, content: str) -> str:
-    """Return what the machine needs of a file: of the table of software, its rows, with the columns that scripts read."""
+    """Return what the machine needs of a file: of the table of software, its own rows and the columns that are read."""
     if name.endswith(".csv"):
         rows = (row.split(",")[:4] for row in content.splitlines() if not row.startswith(_OF_OTHER_CLOUDS))
         return "".join(",".join(row) + "\n" for row in rows)
@@ -178,9 +176,7 @@ def cloud_config(environment: NodeEnvironment, scripts: Mapping[str, str]) -> st
     files.extend(
         {"path": f"{SCRIPT_FOLDER}/{name}", "permissions": "0755", "content": shortened(name, content)}
         for name, content in sorted(
-            for_role(
-                environment.role, scripts, spot=environment.spot, busy_metric=environment.busy_metric
-            ).items()
+            for_role(environment.role, scripts, spot=environment.spot, busy_metric=environment.busy_metric).items()
         )
     )
     body = {"write_files": files, "runcmd": [[f"{SCRIPT_FOLDER}/bootstrap.sh"]]}

@@ -7,6 +7,7 @@ import pulumi
 from pulumi_gcp import compute, container
 
 from gpu_cluster.capacity import Capacity, has_compact_placement
+from gpu_cluster.gpu_parts import LABEL, GpuParts
 from gpu_cluster.kubernetes.accelerators import GPU_MODELS, taint_key
 from gpu_cluster.kubernetes.node_pool_config import node_config
 from gpu_cluster.node_type import NodeType
@@ -26,6 +27,7 @@ class NodePoolsArgs:
     node_type: NodeType
     node_count: int
     max_nodes_per_pool: int
+    gpu_parts: GpuParts | None
     capacity: Capacity
     tpu_slice: TpuSlice | None
     boot_disk_gb: int
@@ -50,15 +52,22 @@ class NodePools(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NodePoolsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:gcp:NodePools", name, None, opts)
-        sizes = [args.node_count] if args.node_type.is_tpu else pool_sizes(args.node_count, args.max_nodes_per_pool)
+        parts = args.gpu_parts
+        whole = args.node_count - (parts.nodes if parts else 0)
+        sizes = [whole] if args.node_type.is_tpu else pool_sizes(whole, args.max_nodes_per_pool)
         self.pools = [self._pool(f"gpu-{place}", args, size) for place, size in enumerate(sizes)]
+        if parts:
+            self.pools += [
+                self._pool(f"{LABEL}-{place}", args, size, parts)
+                for place, size in enumerate(pool_sizes(parts.nodes, args.max_nodes_per_pool))
+            ]
         # All nodes are in one zone, so each pool has one group.
         self.instance_group_names = [
             pool.managed_instance_group_urls.apply(lambda found: found[0].rpartition("/")[2]) for pool in self.pools
         ]
         self.register_outputs({"pools": [pool.name for pool in self.pools]})
 
-    def _pool(self, name: str, args: NodePoolsArgs, size: int) -> container.NodePool:
+    def _pool(self, name: str, args: NodePoolsArgs, size: int, parts: GpuParts | None = None) -> container.NodePool:
         flexible = args.capacity.model == "flex-start"
         return container.NodePool(
             f"{args.cluster_name}-{name}",
@@ -97,14 +106,13 @@ class NodePools(pulumi.ComponentResource):
                 boot_disk_gb=args.boot_disk_gb,
                 account_email=args.account_email,
                 key_id=args.key_id,
-                kubernetes_labels={"node-kind": "gpu"},
+                kubernetes_labels={"node-kind": LABEL if parts else "gpu"},
                 resource_labels=args.labels,
                 taints=[
-                    container.NodePoolNodeConfigTaintArgs(
-                        key=taint_key(args.node_type), value="present", effect="NO_SCHEDULE"
-                    )
+                    container.NodePoolNodeConfigTaintArgs(key=key, value="present", effect="NO_SCHEDULE")
+                    for key in (taint_key(args.node_type), *([LABEL] if parts else []))
                 ],
-                accelerators=_accelerators(args.node_type),
+                accelerators=_accelerators(args.node_type, parts),
                 reservation=_reservation(args.capacity),
                 spot=True if args.capacity.model == "spot" else None,
                 flex_start=True if flexible else None,
@@ -138,7 +146,9 @@ class NodePools(pulumi.ComponentResource):
         return container.NodePoolPlacementPolicyArgs(type="COMPACT", policy_name=policy.name)
 
 
-def _accelerators(node_type: NodeType) -> list[container.NodePoolNodeConfigGuestAcceleratorArgs]:
+def _accelerators(
+    node_type: NodeType, parts: GpuParts | None
+) -> list[container.NodePoolNodeConfigGuestAcceleratorArgs]:
     """Name the GPUs, and let GKE put the driver and the device plugin onto the node: nothing else installs either."""
     if node_type.is_tpu:
         return []
@@ -147,6 +157,12 @@ def _accelerators(node_type: NodeType) -> list[container.NodePoolNodeConfigGuest
         container.NodePoolNodeConfigGuestAcceleratorArgs(
             type=model.type,
             count=node_type.gpus_per_node,
+            gpu_partition_size=parts.partition or None if parts else None,
+            gpu_sharing_config=container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs(
+                gpu_sharing_strategy=parts.strategy, max_shared_clients_per_gpu=parts.clients
+            )
+            if parts and parts.strategy
+            else None,
             gpu_driver_installation_config=container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs(
                 gpu_driver_version=model.driver
             ),
