@@ -116,7 +116,8 @@ def test_every_id_of_an_existing_network_reaches_the_project(cloud: str, schedul
     assert setting is not None
     assert sorted(map(str, setting.value.values())) == sorted(map(str, EXISTING[cloud].values()))
     found = offline(Subject(project=project, catalogue=load(), book=PriceBook.open()), ("PRE014",))
-    assert [result.outcome.status for result in found] == ["PASS"]
+    # An id of AWS names no network, so whose a subnet is cannot be known here.
+    assert [result.outcome.status for result in found] == ["UNKNOWN" if cloud == "aws" else "PASS"]
 
 
 def test_a_slice_of_tpus_boots_from_its_runtime_version() -> None:

@@ -141,6 +141,11 @@ def _elsewhere_gcp(path: Path, existing: GcpExisting, region: str) -> Iterator[P
         found = re.search(r"/(?:regions|locations)/([^/]+)/", value or "")
         if found and found[1] != region:
             yield _wrong(path, name, f"{name} is in {found[1]}, not in {region}")
+    projects = [re.match(r"projects/([^/]+)/", value or "") for value in (existing.network_id, existing.subnetwork_id)]
+    if len({found[1] for found in projects if found}) > 1:
+        yield _wrong(
+            path, "subnetwork_id", "subnetwork_id is of another project than network_id, so of another network"
+        )
     given = [value for _, value in subnetworks if value is not None]
     if len(set(given)) < len(given):
         yield _wrong(path, "gpu_subnetwork_ids", "a subnetwork is given twice; every interface needs its own")

@@ -1,5 +1,6 @@
 """Generated projects with edits in them, and what `clusterwright preflight` says of each."""
 
+import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from clusterwright.checks.preflight.records import Run
 from clusterwright.checks.preflight.results import Result
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.cli.planning import plan_of
+from clusterwright.directory_settings import Directory
 from clusterwright.outputs.deliverables import cloud_files
 from clusterwright.outputs.project.configuration.shared import stack_name
 from clusterwright.outputs.project.fill_ins import fill_ins
@@ -27,13 +29,33 @@ from clusterwright.outputs.project.stack import declared_keys
 from clusterwright.plan.record import Option, Plan
 from clusterwright.plan.text.money import USD
 from clusterwright.pricing.book import PriceBook
-from tests.stacks.cases import TYPICAL
+from tests.stacks.cases import TYPICAL, VARIANTS
 from tests.stacks.projects import _SECRET, _TYPED, STACK, _filled, _secrets, plan_for, run, set_config
 
 HERE = Path(__file__).parent
 NODES = 4
 #: The small model of `plan_for`.
 TRAINING = "training"
+#: Settings of a small training in a network of the account's, by cloud, and of one whose users a directory has.
+_THEIRS = {
+    # Ids of projects on Google Cloud have six characters or more.
+    cloud: json.loads(json.dumps(dict(VARIANTS[cloud]["existing network"])).replace("/host/", "/their-host/"))
+    for cloud in TYPICAL
+}
+_DIRECTORY = Directory(
+    uris=("ldaps://ldap1.example.com", "ldaps://ldap2.example.com"),
+    base="ou=people,dc=example,dc=com",
+    bind_dn="cn=cluster,ou=services,dc=example,dc=com",
+    allowed_groups=("hpc-users",),
+    administrators="hpc-admins",
+    networks=("10.8.0.0/24",),
+)
+#: A small model that is served from slices of GPUs: blueprint and values of its own.
+_SLICES = (
+    "serve-llama3-70b",
+    ["workload.options={mig_slices: true}", "workload.model=llama-3.2-3b", "traffic.users=500"],
+)
+EXISTING, DIRECTORY, SLICES = "existing-network", "directory", "slices"
 _ANSWERS = {
     **_TYPED,
     "adminSshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl me@example",
@@ -49,7 +71,7 @@ class Edit:
     Attributes:
         name: kind of a mistake, or what an edit is for.
         group: edits of one group and file do not meet in one project.
-        job: what the project is for: a small training, or a blueprint of `blueprints/` by its name.
+        job: what the project is for: a small training, a blueprint of `blueprints/` by its name, or one of PARTICULAR.
         caught, said: check that must notice a mistake, and words of its message; empty for legitimate edits.
     """
 
@@ -107,9 +129,14 @@ def edits(*names: str) -> tuple[Edit, ...]:
 
 @cache
 def _plan(cloud: str, scheduler: str, job: str) -> tuple[Plan, Option]:
-    if job == TRAINING:
+    if job in (TRAINING, EXISTING, DIRECTORY):
         # Prices, and with them the budget, are of as many nodes as the project has.
         plan = plan_for(cloud, TYPICAL[cloud], nodes=NODES)
+        if job == DIRECTORY:
+            plan = replace(plan, cluster=replace(plan.cluster, directory=_DIRECTORY))
+    elif job == SLICES:
+        name, values = _SLICES
+        plan = plan_of(assets.root() / "blueprints" / f"{name}.yaml", values, cloud)
     else:
         plan = plan_of(assets.root() / "blueprints" / f"{job}.yaml", None, cloud)
     return plan, replace(plan.options[0], deployment=replace(plan.options[0].deployment, scheduler=scheduler))
@@ -155,7 +182,8 @@ def _set_what_is_asked(cloud: str, scheduler: str, folder: Path, job: str) -> No
         for entry in fill_ins(option, load().instances[option.cluster.instance], declared_keys(files))
     }
     typed = {key: _ANSWERS[key] if key in _ANSWERS else _filled(text) for key, text in asked.items()}
-    set_config(folder, {"alertEmail": "me@example.com", **typed, **_secrets(folder)})
+    theirs = _THEIRS[cloud] if job == EXISTING else {}
+    set_config(folder, {"alertEmail": "me@example.com", **typed, **theirs, **_secrets(folder)})
     for path in folder.glob("*/Pulumi.*.yaml"):
         # As `pulumi config set --secret` writes them.
         text = path.read_text()

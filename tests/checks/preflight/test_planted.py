@@ -22,9 +22,11 @@ FOURTH = edits("planted_fourth.yaml")
 FIFTH = edits("planted_fifth.yaml")
 #: Of an operator's eye on projects of training and of services, by a hand that had read neither rules nor lists.
 SIXTH = edits("planted_sixth.yaml")
-LEGITIMATE = edits("legitimate.yaml")
+#: What the lists before left out: slices, networks of the account, directories, arrays of Slurm, copies in manifests.
+SEVENTH = edits("planted_seventh.yaml")
+LEGITIMATE, OF_SEVENTH = edits("legitimate.yaml"), edits("legitimate_seventh.yaml")
 #: Edits in the order of their projects, so that workers which share the tests out seldom judge one twice.
-TABLES = (PLANTED, BLIND, THIRD, FOURTH, FIFTH, SIXTH, LEGITIMATE)
+TABLES = (PLANTED, BLIND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, LEGITIMATE, OF_SEVENTH)
 #: By every second project of a table; `make every-fault` plants all.
 TOGETHER = {edit: batch for table in TABLES for batch in sampled(batches(table), 2) for edit in batch}
 PROJECTS = [(cloud, scheduler) for cloud in ("aws", "azure", "gcp") for scheduler in ("slurm", "kubernetes")]
@@ -76,7 +78,7 @@ def test_there_are_three_of_each_kind() -> None:
     assert {one.cloud for one in PLANTED} == {"aws", "azure", "gcp"}
 
 
-@pytest.mark.parametrize("planted", [one for one in TOGETHER if one not in LEGITIMATE], ids=str)
+@pytest.mark.parametrize("planted", [one for one in TOGETHER if one.caught], ids=str)
 def test_a_planted_mistake_is_caught(planted: Edit) -> None:
     """The check that the table names fails, with the words that the table has."""
     found = results_of(planted)
@@ -84,7 +86,7 @@ def test_a_planted_mistake_is_caught(planted: Edit) -> None:
     assert is_caught(planted, found), "\n".join(said)
 
 
-@pytest.mark.parametrize("edit", [one for one in TOGETHER if one in LEGITIMATE], ids=str)
+@pytest.mark.parametrize("edit", [one for one in TOGETHER if not one.caught], ids=str)
 def test_a_legitimate_edit_raises_no_fail(edit: Edit) -> None:
     """Settings, values of one's own, comments, larger disks, other images and more rules are nobody's mistake."""
     found = results_of(edit)

@@ -1,5 +1,6 @@
 """Who may work on a cluster with Slurm: jobs run under the accounts of the list of users, and under no other."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
@@ -12,6 +13,8 @@ from clusterwright.checks.preflight.subject import Subject
 _KEY, _GROUPS, _DIRECTORY = "users", "groups", "directory"
 #: Script of the machines that joins them to a directory, and the one that starts it.
 _JOINS, _BOOT = "node/users_directory.sh", "node/bootstrap.sh"
+#: Ports at which servers of the other scheme listen: of LDAP and of the global catalogue, each with TLS and without.
+_OTHERS_PORTS = {"ldaps": ("389", "3268"), "ldap": ("636", "3269")}
 _LIST = (
     "name them in cluster.users of the blueprint, or as `users` in cluster/Pulumi.<stack>.yaml (README.md, Users); no "
     "machine is replaced for it"
@@ -94,11 +97,18 @@ def _refused_of_directory(project: Project) -> Iterator[Outcome]:
     setting = project.setting(_DIRECTORY)
     if setting is None or not isinstance(setting.value, dict):
         return
-    directory = _directory_of(setting.value)
+    directory = directory_of(setting.value)
     # What has no form is refused by the program itself.
     if directory is None:
         return
     layer = next(one for one in project.layers if one.name == setting.layer)
+    for field, message, fix in _unlikely(directory):
+        yield Outcome(
+            status="FAIL",
+            message=f"{_DIRECTORY}.{field}: {message}",
+            fix=fix,
+            place=project.place(layer, setting.key, (field,)),
+        )
     for fault in directory_settings.directory_faults(directory):
         where = _DIRECTORY + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.path)
         yield Outcome(
@@ -128,7 +138,41 @@ def _refused_of_directory(project: Project) -> Iterator[Outcome]:
         )
 
 
-def _directory_of(value: dict[str, Any]) -> directory_settings.Directory | None:
+def _unlikely(directory: directory_settings.Directory) -> Iterator[tuple[str, str, str]]:
+    """Yield field, what is wrong and what to do of values that have their form, and contradict each other."""
+    if directory.administrators and set(directory.allowed_groups) == {directory.administrators}:
+        yield (
+            "administrators",
+            f"{directory.administrators} is the only group that logs in: every user would be root",
+            "a group of few, such as hpc-admins",
+        )
+    base, account = _domain(directory.base), _domain(directory.bind_dn)
+    if base and account and base != account and not base.endswith(f".{account}") and not account.endswith(f".{base}"):
+        yield (
+            "base",
+            f"it is of {base}, and bind_dn is of {account}: one server has both, of one domain or one below it",
+            "write both alike",
+        )
+    for place, uri in enumerate(directory.uris):
+        for scheme, ports in _OTHERS_PORTS.items():
+            if uri.startswith(f"{scheme}://") and uri.rstrip("/").rpartition(":")[2] in ports:
+                yield (
+                    "uris",
+                    f"{uri} ({place + 1}) has {scheme} at a port of the other kind",
+                    "ldaps:// is at 636 and 3269, ldap:// at 389 and 3268",
+                )
+
+
+def _domain(name: str) -> str:
+    """Return the domain of a distinguished name, empty for one without.
+
+    >>> _domain("ou=people,DC=example,dc=com")
+    'example.com'
+    """
+    return ".".join(re.findall(r"(?i)(?:^|,)\s*dc=([^,]+)", name)).lower()
+
+
+def directory_of(value: dict[str, Any]) -> directory_settings.Directory | None:
     """Return the directory of a configuration; None where a value has no form."""
     known = {field.name: field.default for field in fields(directory_settings.Directory)}
     given: dict[str, Any] = {

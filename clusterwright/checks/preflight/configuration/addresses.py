@@ -152,7 +152,7 @@ def existing_network(subject: Subject) -> Iterator[Outcome]:
     for field, key in existing_keys(subject.cloud).items():
         value = setting.value.get(key)
         shape = SHAPES[_SHAPES[field].format(cloud=subject.cloud)]
-        for item in value if isinstance(value, list) else [value] if value else []:
+        for item in _listed(value):
             if re.fullmatch(shape.pattern, text(item)) is None:
                 shaped = False
                 yield _outcome(
@@ -163,7 +163,28 @@ def existing_network(subject: Subject) -> Iterator[Outcome]:
     # Ids of a wrong form would only make the rules between them complain too.
     if shaped:
         yield from outcomes_of(subject, existing_problems(subject.cloud, target_of(subject), subject.instance))
-        yield passed(f"{len(setting.value)} ids, each of the right form and of one place", setting.place)
+        # An id of Azure or Google Cloud is a path that names its network or project; one of AWS is a number.
+        subnets = [
+            text(item)
+            for field, key in existing_keys(subject.cloud).items()
+            if "subnet" in field
+            for item in _listed(setting.value.get(key))
+        ]
+        numbers = [one for one in subnets if "/" not in one]
+        if numbers:
+            yield Outcome(
+                status="UNKNOWN",
+                message=f"whether {', '.join(numbers)} are subnets of the network cannot be seen from their ids",
+                fix="run with --online",
+                place=setting.place,
+            )
+        where = "" if numbers else " and of one place"
+        yield passed(f"{len(setting.value)} ids, each of the right form{where}", setting.place)
+
+
+def _listed(value: object) -> list[object]:
+    """Return the items of a list, one value as a list of one, none for nothing."""
+    return value if isinstance(value, list) else [value] if value else []
 
 
 def room(subject: Subject) -> Iterator[Outcome]:

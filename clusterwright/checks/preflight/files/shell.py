@@ -7,8 +7,13 @@ commands need. A command that a script composes of variables is not seen.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 _HERE = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
+#: A command that nothing comes after: `exec` with a program, not with a redirection alone.
+_ENDS = re.compile(r"((echo|say|printf|logger)\b[^;]*;\s*)?(exit|return)(\s+\S+)?$|exec\s+(?![0-9{&]*[<>{])\S")
+#: Ends or parts a block.
+_CLOSES = re.compile(r"(fi|else|elif|done|esac)\b|[})]|;;|;&")
 _CONTINUES = re.compile(r"(\\|\||&&|\|\|)\s*$")
 
 
@@ -74,6 +79,18 @@ def without_comment(line: str) -> str:
         elif sign == "#" and (place == 0 or line[place - 1].isspace()):
             return line[:place]
     return line
+
+
+def unreached(script: str) -> Iterator[tuple[Line, Line]]:
+    r"""Yield each command that ends its script or function whatever is so, with the one behind it that is never run.
+
+    >>> [(end.text, line.number) for end, line in unreached("a\nexit 0\nb\nif c; then\n exit 1\nfi\nexec d\n")]
+    [('exit 0', 3)]
+    """
+    commands = [line for line in lines(script) if not line.written]
+    for line, following in pairwise(commands):
+        if _ENDS.match(line.text) and "||" not in line.text and not _CLOSES.match(following.text):
+            yield line, following
 
 
 def is_script(name: str, content: str) -> bool:

@@ -12,7 +12,9 @@ from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.judging import registered
 from clusterwright.checks.preflight.programs.object_rules import object_problems
 from clusterwright.checks.preflight.programs.pod_rules import Found, pod_problems
+from clusterwright.checks.preflight.programs.room import all_start
 from clusterwright.checks.preflight.programs.service_rules import probes
+from clusterwright.checks.preflight.programs.slice_rules import division_of, division_problems, slice_problems
 from clusterwright.checks.preflight.records import Run
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.scripts.manifests import Manifest, Pods, items, manifests, mapping, pods_of
@@ -86,19 +88,22 @@ def pods_fit(subject: Subject) -> Iterator[Outcome]:
     found = list(manifests(subject))
     run = subject.recorded.run if subject.recorded is not None else None
     cluster = cluster_of(run) if run is not None and run.error is None else None
+    division = division_of(found, [] if run is None else [one["inputs"] for one in registered(run)])
     for one in found:
-        problems = list(object_problems(subject, found, one))
+        problems = [*object_problems(subject, found, one), *division_problems(subject, one)]
         for pods in pods_of(one):
             looked_at += 1
             problems += pod_problems(subject, pods)
             problems += probes(subject, pods)
+            problems += slice_problems(subject, pods, division)
+            problems += all_start(subject, pods)
             problems += _among_objects(found, pods)
             if cluster is not None:
                 problems += _in_cluster(subject, cluster, found, pods)
         for problem in problems:
             good = False
             yield Outcome(
-                status="FAIL",
+                status=problem.status,
                 message=f"{one.file}: {one.kind} {one.name} {problem.message}",
                 fix=problem.fix,
                 place=_place(subject, one, problem.about),

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from clusterwright.checks.preflight.files.values import text, whole
+from clusterwright.checks.preflight.results import Status
 from clusterwright.checks.preflight.scripts.manifests import Pods, items, mapping
+from clusterwright.checks.preflight.scripts.pods import SLICE
 from clusterwright.checks.preflight.subject import Subject
 
 _SIZES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -29,11 +31,12 @@ _SOCKET = "NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """One thing that is wrong: what, what to do, and a word of the line that says so."""
+    """One thing that is wrong: what, what to do, a word of the line that says so, and how sure that is."""
 
     message: str
     fix: str
     about: str = ""
+    status: Status = "FAIL"
 
 
 def bytes_of(quantity: str) -> float | None:
@@ -88,7 +91,9 @@ def _workers(pods: Pods) -> list[Mapping[str, Any]]:
 
 def _whole_node(subject: Subject, pods: Pods) -> bool:
     instance, asked = subject.instance, pods.accelerators
-    return instance is not None and asked is not None and asked[1] >= instance.gpus and pods.count > 1
+    if instance is None or asked is None or asked[0].startswith(SLICE):
+        return False
+    return asked[1] >= instance.gpus and pods.count > 1
 
 
 def _shared_memory(_subject: Subject, pods: Pods) -> Iterator[Found]:
@@ -360,6 +365,18 @@ def _asks_for_accelerators(_subject: Subject, pods: Pods) -> Iterator[Found]:
         )
 
 
+def _own_devices(_subject: Subject, pods: Pods) -> Iterator[Found]:
+    """What a device plugin gives a container is in a variable; one of the container's own shows it the whole node."""
+    for container in _workers(pods):
+        shown = environment(container).get("NVIDIA_VISIBLE_DEVICES")
+        if shown is not None:
+            yield Found(
+                message=f"shows its container the GPUs {shown} of the node, whichever are its own",
+                fix="leave NVIDIA_VISIBLE_DEVICES to the device plugin",
+                about="NVIDIA_VISIBLE_DEVICES",
+            )
+
+
 _RULES: tuple[Callable[[Subject, Pods], Iterator[Found]], ...] = (
     _shared_memory,
     _pinned_memory,
@@ -372,4 +389,5 @@ _RULES: tuple[Callable[[Subject, Pods], Iterator[Found]], ...] = (
     _vendor_folders,
     _daemon,
     _asks_for_accelerators,
+    _own_devices,
 )

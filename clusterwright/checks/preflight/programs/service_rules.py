@@ -6,6 +6,7 @@ from typing import Any
 
 from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.programs.pod_rules import Found
+from clusterwright.checks.preflight.scripts.capacity import held_by_a_node
 from clusterwright.checks.preflight.scripts.manifests import Manifest, Pods, items, mapping, pods_of
 from clusterwright.checks.preflight.subject import Subject
 
@@ -87,7 +88,9 @@ def scaled(subject: Subject, found: Sequence[Manifest], one: Manifest) -> Iterat
     by_keda = one.kind == "ScaledObject"
     least = whole(one.spec.get("minReplicaCount" if by_keda else "minReplicas"))
     most = whole(one.spec.get("maxReplicaCount" if by_keda else "maxReplicas"))
-    each_takes = next((pods.accelerators[1] for owner in scales for pods in pods_of(owner) if pods.accelerators), 0)
+    what, each_takes = next(
+        (pods.accelerators for owner in scales for pods in pods_of(owner) if pods.accelerators), ("", 0)
+    )
     if not each_takes:
         return
     if least == 0 or (by_keda and least is None):
@@ -98,7 +101,8 @@ def scaled(subject: Subject, found: Sequence[Manifest], one: Manifest) -> Iterat
         )
     if least is not None and most is not None and least > most:
         yield Found(message=f"has {least} replicas at least and {most} at most", fix="exchange them", about="Replica")
-    room = _accelerators(subject)
+    nodes, held = subject.node_count, held_by_a_node(subject, what)
+    room = None if nodes is None or held is None else nodes * held
     groups = [pods for owner in scales for pods in pods_of(owner)]
     if most is not None and room is not None and len(groups) == 1 and most * each_takes > room:
         yield Found(
@@ -116,11 +120,6 @@ def scaled(subject: Subject, found: Sequence[Manifest], one: Manifest) -> Iterat
                 about="model_name",
             )
             break
-
-
-def _accelerators(subject: Subject) -> int | None:
-    nodes, instance = subject.node_count, subject.instance
-    return None if nodes is None or instance is None else nodes * instance.gpus
 
 
 def _served(owner: Manifest) -> Iterator[str]:

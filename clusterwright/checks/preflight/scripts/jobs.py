@@ -26,7 +26,8 @@ _EXPORT = re.compile(
     r"(?:^|[\s;])(?:export\s+|-x\s+|--env[= ])?((?:NCCL|FI|CUDA|NVIDIA)_[A-Z0-9_]+)="
     r"(\"[^\"]*\"|'[^']*'|(?:[^\s;\"']|\"[^\"]*\")*)"
 )
-_GRES = re.compile(r"\bgpu(?::([A-Za-z][\w-]*))?:(\d+)\b")
+#: The kind is a type of GPU, or a profile of slices, which begins with a digit.
+_GRES = re.compile(r"\bgpu(?::((?=[\w.+-]*[A-Za-z])[\w.+-]+))?:(\d+)\b")
 _ARITHMETIC = re.compile(r"\$\(\([^()]*\)\)")
 #: What Slurm says of a node's GPUs, as it is or less than all.
 _PART_OF_GPUS = re.compile(

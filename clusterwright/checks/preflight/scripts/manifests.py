@@ -8,7 +8,7 @@ from typing import Any
 
 from clusterwright.blueprint.reading.document import parsed
 from clusterwright.checks.preflight.files.values import text, whole
-from clusterwright.checks.preflight.scripts.pods import ACCELERATORS
+from clusterwright.checks.preflight.scripts.pods import ACCELERATORS, SLICE
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.errors import ClusterwrightError
 
@@ -69,11 +69,11 @@ class Pods:
 
     @property
     def accelerators(self) -> tuple[str, int] | None:
-        """Name and number of the accelerators that a pod asks for, None for none."""
+        """Name and number of the accelerators, or slices of them, that a pod asks for, None for none."""
         found: tuple[str, int] | None = None
         for container in self.containers:
             limits = mapping(mapping(container.get("resources")).get("limits"))
-            for name in ACCELERATORS:
+            for name in (*ACCELERATORS, *(text(one) for one in limits if text(one).startswith(SLICE))):
                 count = whole(limits.get(name))
                 if count:
                     found = (name, count + (found[1] if found and found[0] == name else 0))
@@ -88,6 +88,27 @@ def mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - YAML
 def items(value: Any) -> list[Any]:  # noqa: ANN401 - YAML
     """Return a value that is a list, an empty one for any other."""
     return value if isinstance(value, list) else []
+
+
+def variables_of(container: Mapping[str, Any], held: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the variables of a container whose value is known: its own, and those of the project's ConfigMaps.
+
+    Args:
+        container: of a pod.
+        held: data of the ConfigMaps by their names.
+    """
+    found: dict[str, str] = {}
+    for source in map(mapping, items(container.get("envFrom"))):
+        named = text(mapping(source.get("configMapRef")).get("name"))
+        found |= {f"{text(source.get('prefix'))}{key}": text(value) for key, value in held.get(named, {}).items()}
+    for entry in map(mapping, items(container.get("env"))):
+        asked = mapping(mapping(entry.get("valueFrom")).get("configMapKeyRef"))
+        data = held.get(text(asked.get("name")), {})
+        if "value" in entry:
+            found[text(entry.get("name"))] = text(entry.get("value"))
+        elif asked.get("key") in data:
+            found[text(entry.get("name"))] = text(data[asked["key"]])
+    return found
 
 
 def manifests(subject: Subject) -> Iterator[Manifest]:

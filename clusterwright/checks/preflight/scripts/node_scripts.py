@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.checks.preflight.files.shell import Line, lines
+from clusterwright.checks.preflight.files.shell import Line, lines, unreached
 from clusterwright.checks.preflight.results import Outcome, Place, passed
 from clusterwright.checks.preflight.subject import Subject
 
@@ -137,8 +137,8 @@ DOMAIN_STEPS = (
 )
 #: Google's fabrics have another transport, and its stack refuses such nodes.
 _DOMAIN_CLOUDS = ("aws", "azure")
-
-
+#: Characters of a command in a message.
+_SHOWN = 40
 #: Least wait of a booting machine in seconds: permissions and file systems take minutes to be created.
 _WAITS_S = 300
 _WAIT = re.compile(r"(?:\$\{CLUSTER_WAIT_S:?[=-]|^(?:export\s+)?CLUSTER_WAIT_S=[\"']?)(\d+)[\"'}]*(?:[\"'\s;]|$)")
@@ -196,6 +196,19 @@ def _impatient(subject: Subject, scripts: Mapping[str, list[Line]]) -> Iterator[
                 )
 
 
+def _never_run(subject: Subject) -> Iterator[Outcome]:
+    """Look for commands behind one that ends its script: whatever other checks see in them is not done."""
+    for name, content in subject.project.files.items():
+        for end, following in unreached(content) if re.fullmatch(r"node/[^/]+\.sh", name) else ():
+            yield Outcome(
+                status="FAIL",
+                message=f"{name} ends with `{end.text}` in line {end.number}: `{following.text[:_SHOWN]}` and what "
+                "follows is never run",
+                fix="leave it out, or let it depend on something",
+                place=Place(file=subject.project.shown(name), line=end.number, column=1),
+            )
+
+
 def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
     """Compare every setting that the scripts write, and look for every step."""
     scripts = {
@@ -230,7 +243,7 @@ def nodes_do_their_part(subject: Subject) -> Iterator[Outcome]:
                 fix="put the line back",
                 place=Place(file=subject.project.shown("node")),
             )
-    for outcome in (*_left_out(subject, scripts), *_impatient(subject, scripts)):
+    for outcome in (*_left_out(subject, scripts), *_impatient(subject, scripts), *_never_run(subject)):
         good = False
         yield outcome
     if good:

@@ -18,6 +18,8 @@ ACCELERATORS = (
     "aws.amazon.com/neurondevice",
     "google.com/tpu",
 )
+#: Begin of the resources that stand for slices of GPUs, one for each profile.
+SLICE = "nvidia.com/mig-"
 _EFA = "vpc.amazonaws.com/efa"
 #: Resources of RDMA shared devices and of the network operator are named by the owner, below these.
 _RDMA = re.compile(r"^(rdma|nvidia\.com/(mlnx|rdma)|mellanox\.com)")

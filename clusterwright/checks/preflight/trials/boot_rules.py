@@ -33,12 +33,14 @@ class Found:
         fix: what to do.
         about: word by which the script that does it is found, such as a path.
         known: whether it was seen; otherwise it could not be evaluated.
+        absent: whether it is about what is not there or was not done, of which a boot that ended early says nothing.
     """
 
     message: str
     fix: str
     about: str = ""
     known: bool = True
+    absent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,11 +145,13 @@ def problems(role: str, ran: Ran, node: Node, nodes: int | None, longest: str) -
     for rule in _RULES:
         yield from rule(role, ran, node)
     if role == CONTROLLER:
+        if starts(ran, "slurmctld") is None:
+            yield Found(message="starts no slurmctld", fix="start_service slurmctld", about="slurmctld", absent=True)
         yield from _slurm_conf(ran, node, nodes, longest)
         yield from _accounting(ran)
     if role == COMPUTE:
         yield from _daemon(ran, node)
-        yield from _order(ran)
+        yield from _order(ran, node)
 
 
 def _secrets(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
@@ -191,10 +195,13 @@ def _key(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
     file = ran.files.get("/etc/munge/munge.key")
     if file is None or file.content.strip() != MUNGE_KEY:
         yield Found(
-            message="does not have the cluster's key in /etc/munge/munge.key", fix="auth_key.sh", about="munge.key"
+            message="does not have the cluster's key in /etc/munge/munge.key",
+            fix="auth_key.sh",
+            about="munge.key",
+            absent=True,
         )
     elif starts(ran, "munge") is None and starts(ran, "munged") is None:
-        yield Found(message="starts no munge", fix="start_service munge", about="munge")
+        yield Found(message="starts no munge", fix="start_service munge", about="munge", absent=True)
 
 
 def _administrators(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
@@ -237,10 +244,14 @@ def _logins(role: str, ran: Ran, _node: Node) -> Iterator[Found]:
                 message=f"{why}: sshd has {name} {value or 'as the image has it'}",
                 fix="PasswordAuthentication no",
                 about=path or "sshd_config",
+                absent=not value,
             )
     if role == COMPUTE and not {"denygroups", "allowgroups", "denyusers", "allowusers"} & set(settings):
         yield Found(
-            message="lets every user log in to nodes, past Slurm", fix="DenyGroups cluster-users", about="DenyGroups"
+            message="lets every user log in to nodes, past Slurm",
+            fix="DenyGroups cluster-users",
+            about="DenyGroups",
+            absent=True,
         )
 
 
@@ -252,6 +263,7 @@ def _metadata(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
             message="leaves the metadata service to every user",
             fix="metadata.sh before everything else",
             about="metadata.sh",
+            absent=True,
         )
         return
     found = chains(text)
@@ -286,7 +298,10 @@ def _mounts(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
     found = [call for call in ran.of("mount") if "lustre" in str(call)]
     if not any(call.arguments[-1].rstrip("/") == "/shared" for call in found):
         yield Found(
-            message="mounts no shared file system at the path of the cluster", fix="shared_storage.sh", about="lustre"
+            message="mounts no shared file system at the path of the cluster",
+            fix="shared_storage.sh",
+            about="lustre",
+            absent=True,
         )
     for call in found:
         options = {option for word in call.arguments for option in word.split(",")}
@@ -346,6 +361,7 @@ def _upgrades(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
             message="is upgraded in the background: that restarts the driver under a job",
             fix='APT::Periodic::Unattended-Upgrade "0";',
             about="Unattended-Upgrade",
+            absent=not periodic,
         )
 
 
@@ -393,12 +409,13 @@ def _comes_back(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
             message="does not mount and check again after a reboot",
             fix="systemctl enable gpu-cluster.service",
             about="gpu-cluster.service",
+            absent=True,
         )
 
 
 def _daemon(ran: Ran, node: Node) -> Iterator[Found]:
     if starts(ran, "slurmd") is None:
-        yield Found(message="starts no slurmd", fix="start_service slurmd", about="slurmd")
+        yield Found(message="starts no slurmd", fix="start_service slurmd", about="slurmd", absent=True)
     lines = [
         line.partition("=")[2]
         for path, file in ran.files.items()
@@ -429,20 +446,24 @@ def _daemon(ran: Ran, node: Node) -> Iterator[Found]:
                 about="Feature=",
             )
     if not lines:
-        yield Found(message="has no unit that starts slurmd", fix=_COMES_TOGETHER, about="slurmd.service")
+        yield Found(message="has no unit that starts slurmd", fix=_COMES_TOGETHER, about="slurmd.service", absent=True)
 
 
-def _order(ran: Ran) -> Iterator[Found]:
+def _order(ran: Ran, node: Node) -> Iterator[Found]:
     """Everything that a job needs is there before the node takes one."""
     started = starts(ran, "slurmd")
     if started is None:
         return
-    before: Mapping[str, Callable[[Call], bool]] = {
+    before: dict[str, Callable[[Call], bool]] = {
         "the rules that close the metadata service": lambda call: call.program == "nft",
         "the shared file system": lambda call: call.program == "mount" and "lustre" in str(call),
         "the cluster's key": lambda call: "/etc/munge/munge.key" in call.arguments,
         "the users": lambda call: call.program == "useradd",
     }
+    if node.directory:
+        before["the users of the directory"] = lambda call: (
+            call.program == "getent" and "--service=sss" in call.arguments
+        )
     for what, is_it in before.items():
         if not any(map(is_it, ran.calls[:started])):
             yield Found(message=f"takes jobs before it has {what}", fix="start slurmd last", about="bootstrap.sh")
@@ -452,7 +473,7 @@ def _slurm_conf(ran: Ran, node: Node, nodes: int | None, longest: str) -> Iterat
     path = "/etc/slurm/slurm.conf"
     file = ran.files.get(path)
     if file is None:
-        yield Found(message=f"writes no {path}", fix=_COMES_TOGETHER, about="slurm.conf")
+        yield Found(message=f"writes no {path}", fix=_COMES_TOGETHER, about="slurm.conf", absent=True)
         return
     lines = [line for line in file.content.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     settings = {name.lower(): value.strip() for name, _, value in (line.partition("=") for line in lines)}
@@ -578,7 +599,9 @@ def _accounting(ran: Ran) -> Iterator[Found]:
     path = "/etc/slurm/slurmdbd.conf"
     file = ran.files.get(path)
     if file is None or starts(ran, "slurmdbd") is None:
-        yield Found(message="starts no slurmdbd: nothing is accounted for", fix="accounting.sh", about="slurmdbd")
+        yield Found(
+            message="starts no slurmdbd: nothing is accounted for", fix="accounting.sh", about="slurmdbd", absent=True
+        )
         return
     settings = dict(line.partition("=")[::2] for line in file.content.splitlines() if "=" in line)
     if "SSL_CA=" not in settings.get("StorageParameters", ""):
@@ -606,7 +629,7 @@ def _users(_role: str, ran: Ran, _node: Node) -> Iterator[Found]:
     made = {call.arguments[-1] for call in ran.of("useradd") if call.arguments}
     for name in listed:
         if name not in made:
-            yield Found(message="does not make the users of the list", fix="users.sh", about="useradd")
+            yield Found(message="does not make the users of the list", fix="users.sh", about="useradd", absent=True)
             return
     for call in ran.of("useradd"):
         number = dict(zip(call.arguments, call.arguments[1:], strict=False)).get("--uid")
@@ -621,7 +644,7 @@ def _directory(role: str, ran: Ran, node: Node) -> Iterator[Found]:
     path = "/etc/sssd/sssd.conf"
     file = ran.files.get(path)
     if file is None:
-        yield Found(message="is not joined to the directory", fix=_COMES_TOGETHER, about="users.sh")
+        yield Found(message="is not joined to the directory", fix=_COMES_TOGETHER, about="users.sh", absent=True)
         return
     if file.mode != _OWNER_ONLY:
         yield Found(message=f"has {path} with mode {file.mode:04o}: SSSD refuses it", fix="mode 0600", about=path)
@@ -639,7 +662,7 @@ def _directory(role: str, ran: Ran, node: Node) -> Iterator[Found]:
             about="access_provider",
         )
     if starts(ran, "sssd") is None:
-        yield Found(message="starts no sssd", fix="start_service sssd", about="start_service sssd")
+        yield Found(message="starts no sssd", fix="start_service sssd", about="start_service sssd", absent=True)
 
 
 def _asked(settings: Mapping[str, str]) -> Iterator[Found]:
@@ -656,6 +679,7 @@ def _asked(settings: Mapping[str, str]) -> Iterator[Found]:
 #: Settings of SSSD: pattern of the value, empty where it may be missing, and what happens otherwise.
 _SSSD = {
     "ldap_tls_reqcert": ("demand|hard|", "any server may say who becomes root"),
+    "services": (r"(?=.*\bnss\b)(?=.*\bpam\b).*|", "programs of the machine know nobody of the directory"),
     "id_provider": ("ldap", "nobody of the directory is known"),
     "auth_provider": ("ldap", "no password of the directory is checked"),
     "enumerate": ("false|", "every machine reads the whole directory"),

@@ -53,9 +53,9 @@ def _in_order(subject: Subject, node: Node, found: Boots) -> Iterator[Outcome]:
     for role, ran in found.roles.items():
         if ran.status != 0:
             yield _stopped(subject, role, ran.status, ran.said)
-            continue
         for problem in problems(role, ran, node, subject.node_count, _longest(subject)):
-            if problem.message not in said:
+            # What comes after the end of a boot is not known, and what it did until then is.
+            if problem.message not in said and (ran.status == 0 or not problem.absent):
                 said.add(problem.message)
                 yield _outcome(subject, role, problem)
 
@@ -66,6 +66,12 @@ def _with_faults(found: Boots) -> Iterator[Found]:
             yield Found(message=f"with a fault ({fault}) its boot does not end here", fix="", known=False)
         elif ran.status == 0 or starts(ran, "slurmd") is not None:
             yield Found(message=FAULTS[fault], fix="stop with an error, before slurmd starts", about="bootstrap.sh")
+    for fault in found.untried:
+        yield Found(
+            message=f"was not tried with a fault ({fault}): its boot calls nothing that meets it",
+            fix="put the step back",
+            known=False,
+        )
     health = found.health
     if health is None:
         return

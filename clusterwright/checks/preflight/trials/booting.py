@@ -137,6 +137,7 @@ class Boots:
         faulty: name of a fault to what a node did with it.
         health: what the health check did on a node with a device missing; None where there is no such script.
         served: what a node's own services did that answer on a socket.
+        untried: faults that a node's boot met nowhere, since it calls no program of theirs.
         left: what a machine did that knows a user who is not in the list; None where there is no such script.
     """
 
@@ -145,6 +146,7 @@ class Boots:
     health: Ran | None
     served: tuple[Ran, ...] = ()
     left: Ran | None = None
+    untried: tuple[str, ...] = ()
 
 
 #: Begin of a secret's name, where it is an address.
@@ -213,12 +215,15 @@ def boots(scripts: frozenset[tuple[str, str]], node: Node) -> Boots | None:
         health=_health(given, node),
         served=tuple(_served(given, node, roles[COMPUTE])),
         left=_left(given, node),
+        untried=tuple(
+            fault for fault in FAULTS if _can_fail(fault, given, node) and not _is_met(fault, roles[COMPUTE])
+        ),
     )
 
 
 def _with_faults(given: Mapping[str, str], node: Node, booted: Ran) -> Iterator[tuple[str, Ran]]:
     for fault in FAULTS:
-        if not _can_fail(fault, given, node) or not (fault not in _MET_BY or booted.of(*_MET_BY[fault])):
+        if not _can_fail(fault, given, node) or not _is_met(fault, booted):
             continue
         script = "compute.sh" if fault in _OF_THE_ROLE and "compute.sh" in given else "bootstrap.sh"
         ran = _machine(given, node, COMPUTE, fault=fault).run(
@@ -229,6 +234,10 @@ def _with_faults(given: Mapping[str, str], node: Node, booted: Ran) -> Iterator[
         # One that does not end is enough to wait for.
         if ran is None or ran.status is None:
             return
+
+
+def _is_met(fault: str, booted: Ran) -> bool:
+    return fault not in _MET_BY or bool(booted.of(*_MET_BY[fault]))
 
 
 def _can_fail(fault: str, given: Mapping[str, str], node: Node) -> bool:

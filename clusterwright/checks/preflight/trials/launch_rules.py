@@ -57,16 +57,27 @@ def training_problems(started: Started, job: Job) -> Iterator[Found]:
         return
     words = list(started.program.arguments)
     program = next((place for place, word in enumerate(words) if word.endswith(".py")), len(words))
-    launcher, given = dict(options(words[:program])), dict(reversed(list(options(words[program:]))))
+    launcher, given = dict(options(words[:program])), dict(options(words[program:]))
     if started.program.program == "torchrun":
         yield from _processes(launcher, job)
         if job.nodes > 1:
             yield from _meeting(launcher, started.environment, job)
+    yield from _shown(started, job.gpus)
     yield from _fabric(started, job)
     if any("megatron" in word.lower() for word in words[: program + 1]) or "tensor-model-parallel-size" in given:
         yield from _checkpoints(given, job)
         yield from _layout(given, job)
         yield from _patience(given, job)
+
+
+def _shown(started: Started, gpus: int) -> Iterator[Found]:
+    shown = started.environment.get("CUDA_VISIBLE_DEVICES", "")
+    if re.fullmatch(r"\d+(,\d+)*", shown) and len(shown.split(",")) != gpus:
+        yield Found(
+            message=f"shows {len(shown.split(','))} of {gpus} GPUs to its processes",
+            fix="leave CUDA_VISIBLE_DEVICES out",
+            about="CUDA_VISIBLE_DEVICES",
+        )
 
 
 def _patience(given: Mapping[str, str], job: Job) -> Iterator[Found]:
@@ -144,7 +155,7 @@ def _fabric(started: Started, job: Job) -> Iterator[Found]:
 
 def saved_elsewhere(words: Sequence[str], kept: tuple[str, ...]) -> Found | None:
     """Return what is wrong with where a job saves, by its arguments alone; None for nothing."""
-    save = dict(reversed(list(options(list(words))))).get("save", "")
+    save = dict(options(list(words))).get("save", "")
     if not save.startswith("/") or any(save == path or save.startswith(f"{path}/") for path in kept):
         return None
     return Found(
@@ -257,6 +268,7 @@ def serving_problems(started: Started, gpus: int) -> Iterator[Found]:
     if started.program is None:
         return
     given = dict(options(started.program.arguments))
+    yield from _shown(started, gpus)
     tensor, pipeline = (
         whole(given.get("tensor-parallel-size", "1")) or 1,
         whole(given.get("pipeline-parallel-size", "1")) or 1,

@@ -4,11 +4,13 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 
 from clusterwright.checks.preflight.files.values import text, whole
 from clusterwright.checks.preflight.results import Outcome, Place, Status, passed
-from clusterwright.checks.preflight.scripts.manifests import Pods, items, manifests, mapping, pods_of
+from clusterwright.checks.preflight.scripts.capacity import held
+from clusterwright.checks.preflight.scripts.manifests import Pods, items, manifests, mapping, pods_of, variables_of
 from clusterwright.checks.preflight.scripts.variables import needed
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.trials.boot_rules import minutes
@@ -28,8 +30,19 @@ from clusterwright.checks.preflight.trials.launching import (
     started,
     started_pod,
 )
-from clusterwright.checks.preflight.trials.machine import NOT_HERE
+from clusterwright.checks.preflight.trials.machine import NOT_HERE, Call
 from clusterwright.checks.preflight.trials.retention import retained
+from clusterwright.checks.preflight.trials.service_starts import (
+    Planned,
+    array_problems,
+    engine_problems,
+    image_problems,
+    lasting,
+    left_behind,
+    memory_bytes,
+    planned,
+    replica_problems,
+)
 
 _SHELL_ERROR = re.compile(r"(?m)^.*(unbound variable|syntax error|bad substitution|unexpected end of file).*$")
 _TRAINS, _SERVES = ("torchrun", "accelerate", "tune", "deepspeed", "python", "python3"), ("vllm", "trtllm-serve")
@@ -51,6 +64,8 @@ _GIVEN = MappingProxyType(
     }
 )
 _WEIGHTS = MappingProxyType({f"{_MODEL}/config.json": "{}"})
+#: A function of the shell that is exported in the place of `trap`: what a job removes at its end is then left.
+_WITHOUT_TRAP = MappingProxyType({"BASH_FUNC_trap%%": "() { :; }"})
 #: Of a path, as pods and containers have it.
 _KEPT = ("/shared", "/bucket")
 
@@ -95,12 +110,16 @@ def _batch_scripts(subject: Subject) -> Iterator[Judged]:
         configured = {**_assignments(files.get(f"{folder}/job.env", "")), **values}
         found: list[tuple[Status, Found]] = []
         said: set[str] = set()
+        ran: Started | None = None
         for given in (values, configured) if configured != values else (values,):
             ran = started(frozenset(beside.items()), script, tuple(sorted(given.items())), "")
             for status, problem in _of_batch(subject, asked, ran):
                 if problem.message not in said:
                     said.add(problem.message)
                     found.append((status, problem))
+        found += [("FAIL", one) for one in _of_service(subject, asked, beside, script, values)]
+        steps = [dict(options(call.arguments)) for call in _steps(ran)]
+        found += [("FAIL", one) for one in image_problems(content, steps, container=_in_containers(subject))]
         failing = started(frozenset(beside.items()), script, tuple(sorted(values.items())), "program")
         found += _failure(failing)
         found += [("FAIL", one) for one in _time(subject, content) if name.startswith("launch/")]
@@ -116,6 +135,8 @@ def _of_batch(subject: Subject, asked: Mapping[str, str], ran: Started | None) -
     problems: list[Found] = []
     if ran.program.program in _SERVES:
         problems += serving_problems(ran, gpus)
+        problems += engine_problems(dict(options(ran.program.arguments)), _planned(subject))
+        problems += _directives(subject, asked)
     elif ran.program.program in _TRAINS and instance is not None:
         job = Job(instance=instance, gpus=gpus, nodes=nodes, first_host="node-1", planned_interval=_interval(subject))
         problems += training_problems(ran, job)
@@ -126,6 +147,52 @@ def _of_batch(subject: Subject, asked: Mapping[str, str], ran: Started | None) -
     problems += _mounts(ran)
     for one in problems:
         yield "FAIL", one
+
+
+def _of_service(
+    subject: Subject, asked: Mapping[str, str], beside: Mapping[str, str], script: str, values: Mapping[str, str]
+) -> Iterator[Found]:
+    """Start two elements of a service's array, as it ends and without the trap by which it clears up."""
+    if "array" not in asked:
+        return
+    files = frozenset(beside.items())
+    ended = started(files, script, tuple(sorted(values.items())), "")
+    if ended is None or ended.program is None or ended.program.program not in _SERVES:
+        return
+    kept = {**values, **_WITHOUT_TRAP}
+    first, second = (
+        started(files, script, tuple(sorted({**kept, "SLURM_ARRAY_TASK_ID": number}.items())), "")
+        for number in ("0", "1")
+    )
+    gpus, instance = _asked(asked), subject.instance
+    yield from lasting(asked, beside[script])
+    yield from left_behind(ended)
+    if first is not None:
+        alone = instance is not None and (gpus or 0) >= instance.gpus
+        yield from replica_problems(first, second, alone=alone)
+    nodes = subject.node_count
+    wanted = {"gpus": float(gpus or 0), "cpu": float(whole(asked.get("cpus-per-task")) or 0)}
+    wanted["memory"] = memory_bytes(asked.get("mem", "")) or 0.0
+    each = held(subject, wanted)
+    spread = whole(asked.get("nodes", "1").partition("-")[0]) or 1
+    room = None if nodes is None or each is None else (nodes * each[0] // spread, each[1])
+    yield from array_problems(asked, _planned(subject), room)
+
+
+def _steps(ran: Started | None) -> tuple[Call, ...]:
+    return tuple(call for call in ran.steps if "--help" not in call.arguments) if ran is not None else ()
+
+
+def _planned(subject: Subject) -> Planned:
+    plan = planned(subject.project.files.get("serving/loadtest/plan.json", ""))
+    # Behind a router are pools of several kinds, and what is written is about all of them together.
+    pools = any(name.startswith("serving/router.") for name in subject.project.files)
+    return replace(plan, replicas=0, at_once=0.0) if pools else plan
+
+
+def _in_containers(subject: Subject) -> bool:
+    kind = subject.project.setting("jobEnvironment.kind")
+    return kind is not None and text(kind.value) == "container"
 
 
 def _time(subject: Subject, script: str) -> Iterator[Found]:
@@ -316,11 +383,7 @@ def _of_container(
     command = [text(word) for key in ("command", "args") for word in items(container.get(key))]
     if not command:
         return
-    environment = {
-        text(entry.get("name")): text(entry.get("value"))
-        for entry in map(mapping, items(container.get("env")))
-        if "value" in entry
-    }
+    environment = variables_of(container, held)
     # What submit.sh asks for is in no file; jobs of other kinds have defaults.
     asked = {
         name: value
@@ -335,8 +398,9 @@ def _of_container(
         for entry in items(container.get("volumeMounts"))
     }
     given = tuple(sorted(environment.items()))
-    folders = tuple(sorted(path for path in mounts if path.startswith("/")))
-    files = (*_configured(pods, mounts, held), *(_WEIGHTS.items() if "MODEL_PATH" in environment else ()))
+    configured = dict(_configured(pods, container, held))
+    folders = tuple(sorted(path for path in mounts if path.startswith("/") and path not in configured))
+    files = (*configured.items(), *(_WEIGHTS.items() if "MODEL_PATH" in environment else ()))
     ran = started_pod(tuple(command), given, folders, files, "")
     if ran is None or ran.program is None:
         elsewhere = saved_elsewhere(command, _claimed(pods, mounts))
@@ -346,6 +410,7 @@ def _of_container(
     problems: list[Found] = []
     if ran.program.program in _SERVES or any("vllm" in word or "trtllm" in word for word in command[:3]):
         problems += serving_problems(ran, count)
+        problems += engine_problems(dict(options(ran.program.arguments)), _planned(subject))
     elif ran.program.program in _TRAINS and subject.instance is not None:
         job = Job(
             instance=subject.instance,
@@ -363,16 +428,20 @@ def _of_container(
 
 
 def _configured(
-    pods: Pods, mounts: Mapping[str, str], held: Mapping[str, Mapping[str, object]]
+    pods: Pods, container: Mapping[str, object], held: Mapping[str, Mapping[str, object]]
 ) -> Iterator[tuple[str, str]]:
     """Yield path and content of what a pod's volumes hold of the project's own configuration."""
     volumes = {
-        text(one.get("name")): text(mapping(one.get("configMap")).get("name"))
-        for one in map(mapping, items(pods.spec.get("volumes")))
+        text(one.get("name")): mapping(one.get("configMap")) for one in map(mapping, items(pods.spec.get("volumes")))
     }
-    for path, name in mounts.items():
-        for file, content in held.get(volumes.get(name, ""), {}).items():
-            yield f"{path.rstrip('/')}/{file}", text(content)
+    for mount in map(mapping, items(container.get("volumeMounts"))):
+        path, volume = text(mount.get("mountPath")).rstrip("/"), volumes.get(text(mount.get("name")), {})
+        chosen = {text(mapping(one).get("key")): text(mapping(one).get("path")) for one in items(volume.get("items"))}
+        for key, content in held.get(text(volume.get("name")), {}).items():
+            file = chosen.get(key, "" if chosen else key)
+            part = text(mount.get("subPath"))
+            if file and part in ("", file):
+                yield path if part else f"{path}/{file}", text(content)
 
 
 def _first_host(ran: Started, pods: Pods) -> str:

@@ -90,6 +90,7 @@ def started(
     asked = directives(given[script])
     nodes = asked.get("nodes", "1").partition("-")[0]
     environment = {
+        "SLURM_ARRAY_TASK_ID": "0",
         **dict(values),
         "RECORD_PROGRAMS": "yes",
         "TRIAL_USER_ID": "20001",
@@ -104,7 +105,6 @@ def started(
         "SLURM_GPUS_ON_NODE": _gpus(asked),
         "SLURM_NTASKS": nodes,
         "SLURM_SUBMIT_DIR": script.rpartition("/")[0],
-        "SLURM_ARRAY_TASK_ID": "0",
         "SLURM_ARRAY_JOB_ID": "1",
         "SLURM_NODEID": "0",
         "SLURM_PROCID": "0",

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from clusterwright.checks.preflight.files.values import text
 from clusterwright.checks.preflight.results import Status
+from clusterwright.checks.preflight.scripts.manifests import items, manifests, mapping, pods_of
 from clusterwright.checks.preflight.subject import Subject
 from clusterwright.checks.preflight.trials.launch_rules import Found
 from clusterwright.checks.preflight.trials.machine import Machine
@@ -15,6 +17,9 @@ _STEPS, _COMPLETE, _WRITTEN = (100, 200, 300, 400, 500), 400, 500
 _LATEST, _MILESTONE = 2, 200
 _TIMEOUT_S = 30
 _SIZED = re.compile(r"[Ss]torage is sized for (\d+)")
+#: A text that a command keeps in a variable, and the variable that is started as the script.
+_HELD = re.compile(r"(?ms)^\s*(\w+)=\$\(cat <<'(\w+)'\n(.*?)^\s*\2$")
+_STARTED = re.compile(r'bash -c "\$\{?(\w+)\}?" retain_checkpoints\.sh')
 _KEPT = re.compile(r"retain_checkpoints\.sh\"?\s+\"?[^\s\"]+\"?\s+(\d+)\s+\d+")
 
 
@@ -24,8 +29,24 @@ def retained(subject: Subject) -> Iterator[tuple[str, list[tuple[Status, Found]]
         if name.startswith("launch/") and name.endswith((".sbatch", ".slurm", ".yaml")):
             yield name, [("FAIL", found) for found in _beyond_storage(content)]
     script = subject.project.files.get(SCRIPT)
-    if script is None:
-        return
+    for name, copy in (*([(SCRIPT, script)] if script is not None else []), *_copies(subject)):
+        yield from _tried(name, copy)
+
+
+def _copies(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield file and text of the script where a pod's command, or a ConfigMap, holds it."""
+    for one in manifests(subject):
+        for file, content in mapping(one.value.get("data")).items() if one.kind == "ConfigMap" else ():
+            if file == SCRIPT.rpartition("/")[2]:
+                yield one.file, text(content)
+        for pods in pods_of(one):
+            for container in pods.containers:
+                for word in (text(each) for key in ("command", "args") for each in items(container.get(key))):
+                    held = {name: body for name, _, body in _HELD.findall(word)}
+                    yield from ((one.file, held[name]) for name in _STARTED.findall(word) if name in held)
+
+
+def _tried(name: str, script: str) -> Iterator[tuple[str, list[tuple[Status, Found]]]]:
     ran = Machine(
         files={f"/{SCRIPT}": script, f"{_FOLDER}/latest_checkpointed_iteration.txt": f"{_COMPLETE}\n"},
         folders=tuple(f"{_FOLDER}/iter_{step:07d}" for step in _STEPS),
@@ -33,7 +54,7 @@ def retained(subject: Subject) -> Iterator[tuple[str, list[tuple[Status, Found]]
     if ran is None:
         return
     left = {step for step in _STEPS if f"{_FOLDER}/iter_{step:07d}" in ran.folders}
-    yield SCRIPT, [("FAIL", found) for found in _wrong(left)]
+    yield name, [("FAIL", found) for found in _wrong(left)]
 
 
 def _beyond_storage(content: str) -> Iterator[Found]:
