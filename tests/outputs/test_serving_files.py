@@ -417,6 +417,11 @@ def test_a_slice_is_asked_for_by_its_profile() -> None:
     assert limits[f"nvidia.com/mig-{layout.slice}"] == 1
     assert "nvidia.com/gpu" not in limits
     assert f"mig.config=all-{layout.slice}" in case.text("README.md")
+    # The framework sees the memory of its slice, not that of the whole GPU.
+    share, memory = float(case.arguments["--gpu-memory-utilization"]), case.option.performance.replica_memory
+    assert share * memory.whole > memory.weights + memory.cache_pool
+    assert share <= 0.97
+    assert memory.whole < 0.6 * case.option.cluster.hbm_bytes_per_gpu
 
 
 def test_an_autoscaler_follows_the_blueprint() -> None:

@@ -232,8 +232,8 @@ def fields_of(plan: ServingPlan, option: ServingOption) -> dict[str, object]:
         "whole_inputs": not chunked,
         "longest_tokens": longest_tokens(plan),
         "cache_precision": work.cache_precision,
-        "memory_share": _share(held + memory.reserved, option),
-        "static_share": _share(held, option),
+        "memory_share": _share((held + memory.reserved) / memory.whole),
+        "static_share": _share(held / memory.whole),
         "prefix_caching": work.prefix_cache_hit > 0,
         "task": work.task,
         "one_pass": not work.generates,
@@ -282,9 +282,10 @@ def _sequences(option: ServingOption) -> int:
     return max(1, min(option.performance.most_in_flight, most))
 
 
-def _share(bytes_: float, option: ServingOption) -> float:
-    """Return a share of the accelerator's memory in hundredths, rounded down: a little less never fails to start."""
-    return math.floor(100.0 * bytes_ / option.cluster.hbm_bytes_per_gpu) / 100.0
+def _share(share: float) -> float:
+    """Return a share of a device's memory in hundredths, rounded down: a little less never fails to start."""
+    # Sums of bytes are a rounding error off: 0.9 of a device must not become 0.89.
+    return math.floor(round(100.0 * share, 6)) / 100.0
 
 
 def longest_tokens(plan: ServingPlan) -> int:

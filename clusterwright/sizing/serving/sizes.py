@@ -54,7 +54,7 @@ class Predicted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaMemory:
-    """Bytes of one accelerator: weights, pool of keys and values, what the framework keeps, and what is left."""
+    """Bytes of one accelerator or slice: weights, pool of keys and values, what the framework keeps, what is left."""
 
     weights: float
     cache_pool: float
@@ -62,6 +62,11 @@ class ReplicaMemory:
     unused: float
     cache_per_token: float
     cache_per_request: float
+
+    @property
+    def whole(self) -> float:
+        """Bytes that the framework sees as its device."""
+        return self.weights + self.cache_pool + self.reserved + self.unused
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

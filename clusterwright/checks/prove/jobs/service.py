@@ -301,7 +301,7 @@ def _between(least: float, most: float, value: str) -> bool:
 
 def _held(option: ServingOption) -> float:
     memory = option.performance.replica_memory
-    return (memory.weights + memory.cache_pool) / option.cluster.hbm_bytes_per_gpu
+    return (memory.weights + memory.cache_pool) / memory.whole
 
 
 def _shares(option: ServingOption) -> str:
