@@ -65,6 +65,9 @@ def test_trays_of_a_rack_run_imex_and_its_switches_fabric_manager() -> None:
     assert "`nv show cluster apps` on the NVLink switch trays" in texts["acceptance.md"]
     assert f"No package of the system has Slurm {versions['slurm'][0]}" in texts["software.md"]
     assert "SwitchType=switch/nvidia_imex" in texts["slurm.conf"]
+    partitions = [line for line in texts["slurm.conf"].splitlines() if line.startswith("PartitionName=")]
+    assert partitions
+    assert all(" OverSubscribe=EXCLUSIVE " in line for line in partitions)
     assert "TopologyPlugin=topology/block" in texts["slurm.conf"]
 
 

@@ -105,6 +105,7 @@ FAULTS: tuple[Fault, ...] = (
     _text("partition", "SLM011", "slurm.conf", "Nodes=node[001-036]", "Nodes=node[001-032]"),
     _text("partition", "SLM011", "slurm.conf", "MaxTime=INFINITE", "MaxTime=24:00:00", site=ETHERNET),
     _text("partition", "SLM011", "slurm.conf", "State=UP", "State=DOWN", site=WHOLE_RACKS),
+    _text("partition", "SLM011", "slurm.conf", " OverSubscribe=EXCLUSIVE", "", site=WHOLE_RACKS),
     # topology.conf
     _text("topology", "SLM014", "topology.conf", "Nodes=node[001-032]", "Nodes=node[001-031,033]"),
     _text("topology", "SLM013", "topology.conf", "node[033-036]", "node[033-035]"),

@@ -52,6 +52,7 @@ def prove_slurm_text(papers: Papers) -> Result:
         _node_names,
         _partitions,
         _partition_nodes,
+        _whole_nodes,
         _gres_lines,
         _gres_hosts,
         _gres_cores,
@@ -426,6 +427,18 @@ def _partition_nodes(papers: Papers) -> Iterator[Finding]:
             yield _said("SLM011", line, "State", line.get("State"), "UP", "a partition takes jobs")
         if line.get("PartitionName") == name:
             yield from _limits(line, papers)
+
+
+def _whole_nodes(papers: Papers) -> Iterator[Finding]:
+    """Find a partition whose jobs share nodes where a node's memory over NVLink is exchanged for one job."""
+    if _setting(papers, "SwitchType")[1].lower() != "switch/nvidia_imex":
+        return
+    parted = _slices(papers)[0] | _shared(papers)[0]
+    for line in _partition_lines(papers):
+        value = line.get("OverSubscribe")
+        if value.upper() != "EXCLUSIVE" and not (parted and set(hosts_of(line.get("Nodes"))) <= parted):
+            rule = "the daemon of IMEX on a node knows the nodes of one job"
+            yield _said("SLM011", line, "OverSubscribe", value or None, "EXCLUSIVE", rule)
 
 
 def _limits(line: Line, papers: Papers) -> Iterator[Finding]:

@@ -308,7 +308,9 @@ def slurm_texts(cluster: SlurmCluster) -> dict[str, str]:
         "gpu_count": cluster.node_count * cluster.gpus_per_node,
         "memory_mib_per_cpu": cluster.memory_mib // cluster.cpus,
         "accounting": _accounting_lines(cluster),
-        "tenant_partitions": partition_lines(cluster.accounts, hosts(1, cluster.whole_nodes or cluster.node_count)),
+        "tenant_partitions": partition_lines(
+            cluster.accounts, hosts(1, cluster.whole_nodes or cluster.node_count), cluster.features.whole_nodes
+        ),
         "gpu_groups": gpu_groups(
             cluster.devices,
             gpus=cluster.gpus_per_node,

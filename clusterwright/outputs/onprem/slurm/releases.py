@@ -25,6 +25,12 @@ class Features:
     imex: bool
     job_folders: str
 
+    @property
+    def whole_nodes(self) -> str:
+        """Setting of a partition, behind a blank, that gives jobs whole nodes; empty where jobs share nodes."""
+        # The daemon of IMEX on a node knows the nodes of one job: another job on it would restart the daemon.
+        return " OverSubscribe=EXCLUSIVE" if self.imex else ""
+
 
 def at_least(version: str | None, least: str) -> bool:
     """Tell whether a release is known to be a given one or newer.

@@ -75,16 +75,17 @@ def accounts_of(tenants: Sequence[Tenant], gpus: int) -> tuple[Account, ...]:
     )
 
 
-def partition_lines(accounts: Sequence[Account], nodes: str) -> list[str]:
+def partition_lines(accounts: Sequence[Account], nodes: str, whole_nodes: str = "") -> list[str]:
     """Return a partition for each account over the same nodes: its name says who waits, its limits are the account's.
 
     Args:
         accounts: of the tenants.
         nodes: with whole GPUs, or all, in Slurm's short form.
+        whole_nodes: setting that gives jobs whole nodes, with a blank before it; empty where they share nodes.
     """
     return [
         f"PartitionName={one.name} Nodes={nodes} Default=NO AllowAccounts={one.name} "
-        f"MaxTime={one.longest or 'INFINITE'} State=UP"
+        f"MaxTime={one.longest or 'INFINITE'}{whole_nodes} State=UP"
         for one in accounts
     ]
 
