@@ -422,6 +422,17 @@ def test_a_slice_is_asked_for_by_its_profile() -> None:
     assert share * memory.whole > memory.weights + memory.cache_pool
     assert share <= 0.97
     assert memory.whole < 0.6 * case.option.cluster.hbm_bytes_per_gpu
+    assert "until then pods stay pending" in case.text("README.md")
+
+
+def test_slices_that_a_cloud_does_not_divide_are_a_warning() -> None:
+    """Pods in a cloud ask for a slice that its project does not make; on premises the site's operator does."""
+    sliced = ("workload.model=llama-3.2-3b", "workload.options={mig_slices: true}", "traffic.users=500")
+    case = Written("serve-llama3-70b", "aws", *sliced)
+    assert case.option.performance.layout.slice
+    said = [one.message.partition(":")[0] for one in case.plan.warnings if one.id == "MIG006"]
+    assert "aws" in said
+    assert "onprem" not in said
 
 
 def test_an_autoscaler_follows_the_blueprint() -> None:

@@ -37,6 +37,7 @@ from clusterwright.plan.serving.findings import (
     missed,
     no_draft_heads,
     too_few_nodes,
+    undivided,
     unknown_framework,
     unmeasured,
 )
@@ -174,6 +175,7 @@ class ServingEngine:
             *unknown_framework(blueprint, self.calibration),
             *unmeasured(self.service),
             *beyond_context(self.service, self.model),
+            *undivided(served),
             *no_draft_heads(self.service, self.model),
             *few_at_most(blueprint, served),
             *costly_confidence(served, asked=self.confidence_is_set),

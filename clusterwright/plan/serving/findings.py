@@ -168,6 +168,21 @@ def unmeasured(service: Service) -> Iterator[Finding]:
         )
 
 
+def undivided(options: Sequence[ServingOption]) -> Iterator[Finding]:
+    """Yield `MIG006` where replicas have slices of GPUs that the project of a cloud does not divide."""
+    for option in options:
+        profile = option.performance.layout.slice
+        if profile and option.design.facility is None:
+            yield Finding(
+                id="MIG006",
+                path=("workload", "options", "mig_slices"),
+                message=f"{option.target}: replicas have slices of GPUs ({profile}), and the project divides none: its "
+                "pods stay pending until nodes offer them",
+                help="have NVIDIA's GPU operator divide the nodes: strategy mixed, label "
+                f"nvidia.com/mig.config=all-{profile} (serving/README.md); or leave out mig_slices",
+            )
+
+
 def no_draft_heads(service: Service, model: Model) -> Iterator[Finding]:
     """Yield `SRV027`: no heads of the model are known that draft the tokens, as `mtp` has them."""
     if service.speculative == "mtp" and not model.further_token_layers:
