@@ -170,7 +170,7 @@ def _scalar(node: Node) -> Any:  # noqa: ANN401
     return text
 
 
-def kind_of(value: Any) -> str:  # noqa: ANN401 - YAML holds anything
+def kind_of(value: object) -> str:
     """Return what a document holds in the place of a blueprint, in words.
 
     >>> kind_of([1]), kind_of(None), kind_of("a,b"), kind_of(1.5)

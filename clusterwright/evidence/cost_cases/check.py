@@ -111,8 +111,8 @@ def _derive(case: TcoCase, document: Document, computed: Figures) -> list[Proble
             except InputError as error:
                 wrong.append(problem_at(document, ("derived", name), error))
         if not ready:
-            told = f"{', '.join(map(repr, waiting))} need each other, or what has no value"
-            circle = InputError(told, help="derive each figure from computed ones")
+            message = f"{', '.join(map(repr, waiting))} need each other, or what has no value"
+            circle = InputError(message, help="derive each figure from computed ones")
             wrong.append(problem_at(document, ("derived", next(iter(waiting))), circle))
         waiting = {name: text for name, text in waiting.items() if ready and name not in ready}
     return wrong

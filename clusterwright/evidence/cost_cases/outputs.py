@@ -58,8 +58,8 @@ def figures(case: TcoCase, book: PriceBook) -> tuple[Figures, dict[str, str]]:
             found[f"{name}.levelised_usd_per_gpu_hour"] = cost_of_use.usd_per_useful_gpu_hour
         breakevens = {(each.owned_key, each.rented_key): each for each in ledger.breakevens(every_pair=True)}
         for mine, theirs in permutations(costs, 2):
-            told, why = pair(case, horizon_months, paid[mine], paid[theirs], breakevens[mine, theirs])
-            found |= _prefixed(f"{mine}.vs.{theirs}", told)
+            figures, why = pair(case, horizon_months, paid[mine], paid[theirs], breakevens[mine, theirs])
+            found |= _prefixed(f"{mine}.vs.{theirs}", figures)
             reasons |= {f"{mine}.vs.{theirs}.{name}": reason for name, reason in why.items()}
     # What one option pays and another one does not is a figure of both.
     of_category = {figure for name in found for figure in [name.partition(".")[2]] if figure.startswith(_BY_CATEGORY)}

@@ -35,7 +35,7 @@ _FORM_MISSED = (*_SECTIONS, "list_type")
 _HELP = "clusterwright docs tco-cases shows a whole case"
 #: Running costs that every case may name, whether it has them or not.
 _RUNNING = frozenset({*BILLED, "capital", "energy", "facility", "goodput_loss", "other", "support"})
-#: What is paid at single moments: nothing is a share of it, and no year changes it.
+#: Payments at single moments: no share is counted of them, and no rate per year changes them.
 _ONCE = frozenset({"purchase", "installation", "spares", "resale", "one_time"})
 
 
@@ -113,8 +113,8 @@ def _faults(case: TcoCase) -> Iterator[tuple[KeyPath, InputError]]:
                 yield ("options", name, *path), _unknown(category, running)
         yield from ((("options", name, *path), error) for path, error in _shares_of_shares(option))
         if case.tax_rate and option.purchase and not option.depreciation:
-            told = f"tax_rate needs the depreciation of what {name} buys"
-            missing = InputError(told, help="for example depreciation: {method: macrs_5} beside the purchase")
+            message = f"tax_rate needs the depreciation of what {name} buys"
+            missing = InputError(message, help="for example depreciation: {method: macrs_5} beside the purchase")
             yield ("options", name, "purchase"), missing
 
 
@@ -149,8 +149,8 @@ def _shares_of_shares(option: Option) -> Iterator[tuple[KeyPath, InputError]]:
         if isinstance(given, Support | GoodputLoss):
             for number, category in enumerate(given.of):
                 if shares.get(category) is not None:
-                    told = f"{category} is a share itself: {key} cannot be a share of it"
-                    yield (key, "of", number), InputError(told, help="raise the fraction by as much instead")
+                    message = f"{category} is a share itself: {key} cannot be a share of it"
+                    yield (key, "of", number), InputError(message, help="raise the fraction by as much instead")
 
 
 def _telling(error: ValidationError) -> list[dict[str, Any]]:

@@ -166,7 +166,7 @@ def division_problems(subject: Subject, one: Manifest) -> Iterator[Found]:
                 )
 
 
-def _configurations(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - YAML
+def _configurations(value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield name and ways of every configuration of mig-parted, also of one within a text."""
     if depth > _MOST_DEEP:
         return
@@ -184,12 +184,12 @@ def _configurations(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:  #
             yield from _configurations(item, depth + 1)
 
 
-def _divided(ways: Any) -> Iterator[str]:  # noqa: ANN401 - YAML
+def _divided(ways: object) -> Iterator[str]:
     for way in map(mapping, items(ways)):
         yield from (text(name) for name, count in mapping(way.get("mig-devices")).items() if whole(count))
 
 
-def _strategies(value: Any, depth: int) -> Iterator[str]:  # noqa: ANN401 - YAML
+def _strategies(value: object, depth: int) -> Iterator[str]:
     """Yield the strategy of every device plugin: a value of its own chart, or of the operator's."""
     if depth > _MOST_DEEP:
         return
